@@ -370,12 +370,13 @@ static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 	return ret < 0 || !id ? ret : say_finding(&s->hint, db, id, e);
 }
 
-/* Connections that the kernel dropped are in no request: they are said next to any problem. */
+/* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
+ * they are said next to any problem. */
 static int read_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
-		"SELECT id FROM finding WHERE kind='verdict_accept' AND id<>?2 AND"
-		" subject_kind='server' AND subject=?1";
+		"SELECT id FROM finding WHERE kind IN ('verdict_accept', 'verdict_nagle_always') AND id<>?2 AND"
+		" subject_kind='server' AND subject=?1 ORDER BY kind LIMIT 1";
 	s64 id = 0;
 	int ret = db_int(db, &id, e, sql, "ii", s->server, finding);
 

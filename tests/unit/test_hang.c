@@ -172,6 +172,53 @@ static void an_idle_pool_is_no_problem(void **state)
 	db_close(db);
 }
 
+/* Two threads take turns to wait for input, and park for most of the time. */
+#define TURNS                                                                                 \
+	"@cpu 0\n" CONNECTION "500_000_010 0 segment conn=1 pos=0 len=30\n"                   \
+	"500_050_010 0 waking target=100\n500_060_010 0 switch next=100\n"                    \
+	"500_100_010 100 syscall nr=read fd=5 dur=50 ret=30\n"                                \
+	"500_100_010 100 head conn=1 pos=0 len=30 name=1 requests=1\n"                        \
+	"500_200_010 100 switch next=0 state=1\n"                                             \
+	"1_500_000_010 0 waking target=100\n1_500_001_010 0 switch next=100\n"                \
+	"1_500_002_010 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=999_850_000 ret=1\n" \
+	"1_500_003_010 100 switch next=0 state=1\n"                                           \
+	"2_000_000_010 0 waking target=101\n2_000_001_010 0 switch next=101\n"                \
+	"2_000_002_010 101 syscall_args nr=futex arg0=0x2000 dur=1_900_000_000\n"             \
+	"2_000_003_010 101 switch next=0 state=1\n@recorder\n"                                \
+	"3_000_000_020 100 syscall_args nr=futex arg0=0x1000 dur=1_499_997_500 flags=2\n"     \
+	"3_000_000_020 101 syscall_args nr=epoll_wait dur=999_997_500 flags=2\n"
+
+#define SAYS(kind)                                                                                \
+	"SELECT count(*) FROM finding WHERE parent=(SELECT finding FROM verdict) AND kind='" kind \
+	"'"
+
+/* Threads that run goroutines have no requests of their own; others do. */
+static void parked_threads_are_no_cause(void **state)
+{
+	sqlite3 *db = changed(loaded(HEAD BEGIN TURNS), "UPDATE process SET green='goroutine'");
+
+	(void)state;
+	analysed(db, "pauses");
+	analysed(db, "verdict");
+	is_within(db, "SELECT total(dur) FROM thread_state WHERE state=state_id('poll')", 1.9e9,
+		  2.1e9);
+	verdict_is(db, "unknown hang 1");
+	is_number(db, SAYS("hang_idle"), 1);
+	is_number(db, SAYS("hang_thread"), 0);
+	db_close(db);
+	db = judged(HEAD BEGIN TURNS);
+	verdict_is(db, "problem hang 1");
+	is_number(db, SAYS("hang_idle"), 0);
+	db_close(db);
+	/* none of them waits for input */
+	db = changed(loaded(READ_THEN("futex arg0=0x1000") OTHER_THREAD("futex arg0=0x2000")),
+		     "UPDATE process SET green='goroutine'");
+	analysed(db, "pauses");
+	analysed(db, "verdict");
+	verdict_is(db, "problem hang 1");
+	db_close(db);
+}
+
 /* The thread that read the request waits for a lock, and handed nothing over. */
 #define READ_LOCKED READ_AND("500_150_010 100 futex_wait address=0x1000 value=2 own=100\n")
 #define ON_FUTEX    "3_000_000_020 100 syscall_args nr=futex arg0=0x1000 dur=2_499_850_000 flags=2\n"
@@ -220,6 +267,7 @@ int main(void)
 		T(a_long_poll_is_no_problem),
 		T(a_command_that_awaits_is_no_hang),
 		T(an_idle_pool_is_no_problem),
+		T(parked_threads_are_no_cause),
 		T(a_stuck_thread_of_a_connection_is_a_problem),
 		T(encrypted_requests_need_no_answer),
 	};

@@ -137,6 +137,62 @@ static void a_far_network_is_not(void **state)
 	is_none((struct way){ 2, 60 * MS, MS, 200 * US, true, false });
 }
 
+#define ALWAYS FINDING_VALUE("verdict_nagle_always", "n", "count(v.number)")
+
+/* Answers of the way during the whole recording, three of four; the others are acknowledged at
+ * once. */
+static sqlite3 *always(const struct way *w, long think)
+{
+	struct text x = { 0 };
+	struct way one;
+	int i;
+
+	srand(3);
+	served = 0;
+	head(&x);
+	text_line(&x, "40 0 connection sock=1 ino=1005 conn=1 family=2 side=1");
+	for (i = 0; i < 600; i++) {
+		one = i % 4 ? *w : quick;
+		one.next += think ? rand() % think : 0;
+		answer(&x, &one);
+	}
+	return judged(&x, NULL);
+}
+
+/* The client asks again when it wants to, but never before it has the answer. */
+static void they_are_said_if_they_always_were(void **state)
+{
+	sqlite3 *db = always(&held, 20 * MS);
+
+	(void)state;
+	is_verdict(db, "problem", "nagle");
+	is_number(db, FINDING_VALUE("verdict_nagle_always", "n", "v.number"), 450);
+	is_within(db, FINDING_VALUE("verdict_nagle_always", "of", "v.number"), 599, 600);
+	is_within(db, FINDING_VALUE("verdict_nagle_always", "late", "v.number"), 40e6, 44e6);
+	db_close(db);
+}
+
+static void clients_that_have_the_answer_are_not(void **state)
+{
+	const struct way ways[] = {
+		{ 1, 40 * MS, 4 * MS, 200 * US, true, false },
+		{ 2, 40 * MS, 4 * MS, 100 * MS, false, false },
+		{ 2, 40 * MS, 4 * MS, 48 * MS, false, false },
+		{ 2, 40 * MS, 4 * MS, 43 * MS, false, false },
+		{ 2, 40 * MS, 4 * MS, 10 * MS, false, false }, /* up to 90 ms */
+		{ 2, 40 * MS, 4 * MS, 200 * US, true, true },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		sqlite3 *db = always(&ways[i], ways[i].next == 10 * MS ? 80 * MS : 0);
+
+		is_number(db, ALWAYS, 0);
+		db_close(db);
+	}
+}
+
 static void what_is_sent_again_is_not(void **state)
 {
 	struct way lost = held;
@@ -157,6 +213,8 @@ int main(void)
 		cmocka_unit_test(a_complete_answer_is_not),
 		cmocka_unit_test(a_client_that_thinks_as_long_is_not),
 		cmocka_unit_test(a_far_network_is_not),
+		cmocka_unit_test(they_are_said_if_they_always_were),
+		cmocka_unit_test(clients_that_have_the_answer_are_not),
 		cmocka_unit_test(what_is_sent_again_is_not),
 	};
 

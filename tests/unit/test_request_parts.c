@@ -9,9 +9,9 @@
 /* Of four connections in turn: none overlaps. */
 static long every = 10 * POOL_MS, later_by = 8 * POOL_MS;
 
-enum how { WHOLE, IN_PARTS, READ_TWICE, SECOND_REQUEST, UNNAMED, UNNAMED_SLEEPS };
+enum how { WHOLE, IN_PARTS, READ_TWICE, SECOND_REQUEST, UNNAMED, UNNAMED_SLEEPS, DATAGRAMS };
 
-static void begin(struct text *x)
+static void begin(struct text *x, bool datagrams)
 {
 	int i;
 
@@ -22,9 +22,10 @@ static void begin(struct text *x)
 	for (i = 0; i < 4; i++)
 		text_line(
 			x,
-			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80"
+			"5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=%d socktype=%d sport=80"
 			" dport=%d daddr=10.0.0.%d",
-			10 + i, 1000 + i, 4000 + i, i ? 9 : 7);
+			10 + i, 1000 + i, datagrams ? 4 : 2, datagrams ? 2 : 1,
+			datagrams ? 0 : 4000 + i, i ? 9 : 7);
 	text_line(x, "6 0 request_name id=1 protocol=1 name=\"POST /\"");
 	text_line(x, "31 0 info text=\"begin=31\"\n@cpu 0");
 	for (i = 0; i < 4; i++)
@@ -44,19 +45,26 @@ static void reads(struct pool_text *x, int c, long t, int bytes, long pos, int n
 			  bytes, named ? 1 : 0, named);
 }
 
+static void arrives(struct pool_text *x, int c, long t, int bytes, long pos, enum how how)
+{
+	if (how == DATAGRAMS)
+		pool_line(x, t, "0 ready conn=%d len=%d queued=1", c + 1, bytes);
+	else
+		pool_line(x, t, "0 segment conn=%d pos=%ld len=%d unread=0", c + 1, pos, bytes);
+}
+
 static void asks(struct pool_text *x, long *pos, int c, long t, enum how how)
 {
 	long at = pos[c], end = t + later_by + 5000;
 	bool later = how != WHOLE && how != READ_TWICE;
-	bool named = how != UNNAMED && how != UNNAMED_SLEEPS;
+	bool named = how < UNNAMED;
 
 	pos[c] += 20;
-	pool_line(x, t, "0 segment conn=%d pos=%ld len=%d unread=0", c + 1, at, later ? 10 : 20);
+	arrives(x, c, t, later ? 10 : 20, at, how);
 	if (later) {
 		reads(x, c, t + 5000, 10, at, named ? 1 : -1);
 		pool_line(x, t + 6000, "100 switch next=0 state=1");
-		pool_line(x, t + later_by, "0 segment conn=%d pos=%ld len=10 unread=0", c + 1,
-			  at + 10);
+		arrives(x, c, t + later_by, 10, at + 10, how);
 		reads(x, c, end, 10, at + 10, !named ? -1 : how == SECOND_REQUEST);
 	} else if (how == READ_TWICE) {
 		reads(x, c, t + 5000, 10, at, 1);
@@ -86,10 +94,11 @@ static sqlite3 *received(enum how how, bool judged)
 	sqlite3 *db;
 	int i;
 
-	begin(&x);
+	begin(&x, how == DATAGRAMS);
 	lines.v = calloc(POOL_LINES, sizeof(*lines.v));
 	for (i = 0; i < REQUESTS; i++, t += every)
-		asks(&lines, pos, i % 4, t + i % 7 * 10000, i < REQUESTS / 2 ? WHOLE : how);
+		asks(&lines, pos, i % 4, t + i % 7 * 10000,
+		     i < REQUESTS / 2 && how != DATAGRAMS ? WHOLE : how);
 	db = pool_loaded(&x, &lines, t);
 	if (!judged)
 		return db;
@@ -183,12 +192,27 @@ static void without_a_protocol_the_answer_decides(void **state)
 	db_close(db);
 }
 
+/* Each is a request: the answer to the first one did not come. */
+static void datagrams_have_no_rest(void **state)
+{
+	sqlite3 *db = received(DATAGRAMS, false);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM request WHERE recvs=2 AND arrival_is", REQUESTS);
+	is_number(db, "SELECT count(*) FROM request WHERE rest > 0", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(the_rest_is_the_time_until_it_arrives), T(its_client_is_said),
-		T(waits_for_a_delayed_ack_are_said),	  T(a_whole_request_in_two_reads),
-		T(the_next_request_is_no_rest),		  T(without_a_protocol_the_answer_decides),
+		T(the_rest_is_the_time_until_it_arrives),
+		T(its_client_is_said),
+		T(waits_for_a_delayed_ack_are_said),
+		T(a_whole_request_in_two_reads),
+		T(the_next_request_is_no_rest),
+		T(without_a_protocol_the_answer_decides),
+		T(datagrams_have_no_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,8 @@
 
 #include "tests/lib/judging.h"
 
-#define ASKED 40 /* of which the second half is as the way says */
+#define ASKED 40 /* of which the second half is as the way says; later ones have answers */
+#define LATER 20
 
 enum way {
 	SILENT,	 /* no answer, and the socket is closed 30 ms later */
@@ -14,6 +15,8 @@ enum way {
 	CLOSED,	 /* closed at once: it may have been on its way */
 	SOME,	 /* every other one has an answer */
 	STREAM,	 /* over TCP */
+	SHORT,	 /* it answers later, after less than a pause */
+	AGAIN,	 /* it answers later */
 };
 
 /* A socket of its own for each question, as a resolver has; its answer takes 2 ms. */
@@ -54,8 +57,13 @@ static sqlite3 *resolved(enum way way, const char *facts)
 		else
 			x.t += 31 * MS;
 	}
+	for (i = 0; way >= SHORT && i < LATER; i++)
+		ask(&x, true, 3 * MS, 2);
 	many(&x, 150, 100000, MS);
-	return judged(&x, NULL);
+	return judged(
+		&x, way == SHORT
+			    ? "INSERT INTO recording (key, value) VALUES ('limit_pause_ns', '1e9')"
+			    : NULL);
 }
 
 /* The process of that address, stopped, or not recorded. */
@@ -90,12 +98,84 @@ static void an_upstream_that_falls_silent_is_a_problem(void **state)
 	db_close(db);
 }
 
+/* The time in which it answered nothing has an end. */
+static void one_that_answers_again_was_silent(void **state)
+{
+	sqlite3 *db = resolved(AGAIN, STOPPED_AT("192.0.2.1"));
+
+	(void)state;
+	is_verdict(db, "problem", "silent");
+	is_number(db, FINDING_VALUE("verdict_silent", "n", "v.number"), ASKED / 2);
+	is_number(db, FINDING_VALUE("verdict_silent", "answered", "v.number"), ASKED / 2 + LATER);
+	is_number(db, FINDING_VALUE("verdict_silent", "before", "v.number"), ASKED / 2 + LATER);
+	is_number(
+		db,
+		"SELECT start=(SELECT min(ts) FROM upstream_unanswered) AND end=(SELECT max(ts) FROM"
+		" upstream_unanswered) FROM verdict",
+		1);
+	db_close(db);
+}
+
+/* Requests that get slower next to it, by less time than its questions waited; pauses, by more. */
+static void it_is_said_next_to_what_it_outweighs(void **state)
+{
+	static const char *const kinds[] = { "silent", "pauses" };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct text x = { 0 };
+		sqlite3 *db;
+		int k;
+
+		head(&x);
+		many(&x, 150, 100000, MS);
+		for (k = 0; k < ASKED; k++)
+			ask(&x, k < ASKED / 2, k < ASKED / 2 ? 3 * MS : 30 * MS, 2);
+		many(&x, 100, i ? 40 * MS : 4 * MS, MS);
+		db = judged(&x, NULL);
+		is_verdict(db, "problem", kinds[i]);
+		is_number(
+			db,
+			"SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+			" f.kind='verdict_silent' AND v.name='slower' AND v.number NOT NULL",
+			!i);
+		db_close(db);
+	}
+}
+
+/* A resolver without known peers: three questions of a client, two answers. */
+static void datagrams_of_clients_are_counted(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	head(&x);
+	text_line(&x,
+		  "@recorder\n25 100 fd pid=100 fd=9 mode=0140000 ino=90 family=2 role=4 socktype=2"
+		  " sport=53 saddr=10.0.0.1\n@cpu 0");
+	many(&x, 150, 100000, MS);
+	for (i = 0; i < ASKED; i++) {
+		text_line(&x, "%ld 100 syscall nr=recvmmsg fd=9 ret=3 dur=200", x.t + 500);
+		ask(&x, i < ASKED / 2, i < ASKED / 2 ? 3 * MS : 30 * MS, 2);
+		text_line(&x, "%ld 100 syscall nr=sendmmsg fd=9 ret=2 dur=200", x.t - 500);
+	}
+	many(&x, 150, 100000, MS);
+	db = judged(&x, NULL);
+	is_number(db, FINDING_VALUE("verdict_silent", "received", "max(v.number)"),
+		  3 * (ASKED / 2 - 1));
+	is_number(db, FINDING_VALUE("verdict_silent", "sent", "max(v.number)"), 2 * (ASKED / 2));
+	db_close(db);
+}
+
 static void others_are_not_silent(void **state)
 {
 	enum way way;
 
 	(void)state;
-	for (way = ANSWERS; way <= STREAM; way++) {
+	for (way = ANSWERS; way <= SHORT; way++) {
 		sqlite3 *db = resolved(way, "");
 
 		is_number(db, "SELECT count(*) FROM verdict WHERE kind='silent'", 0);
@@ -107,6 +187,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_upstream_that_falls_silent_is_a_problem),
+		T(one_that_answers_again_was_silent),
+		T(it_is_said_next_to_what_it_outweighs),
+		T(datagrams_of_clients_are_counted),
 		T(others_are_not_silent),
 	};
 

@@ -147,16 +147,20 @@ int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct 
 
 /*
  * Threads of a pool wait for work on a futex, or until a time: while another thread of the process
- * waits for input, that is no sign of a hang.
+ * waits for input, that is no sign of a hang. Threads that run goroutines or the like take turns to
+ * wait for input, and park otherwise: then all of them count together.
  */
 static int is_stuck(bool *ret_stuck, struct analysis_ctx *c, const struct judged *j,
 		    const struct hang_group *g, struct err *e)
 {
 	static const char sql[] =
-		"SELECT count(*) FROM (SELECT state, max(ns) FROM (SELECT tid, state, sum(min(ts + dur, ?3) -"
-		" max(ts, ?2)) AS ns FROM thread_state WHERE ts < ?3 AND ts + dur > ?2 AND tid IN (SELECT tid"
-		" FROM thread WHERE pid IN (SELECT pid FROM thread WHERE tid=?1)) GROUP BY 1, 2) GROUP BY tid)"
-		" WHERE state IN (state_id('poll'), state_id('socket'))";
+		"WITH p AS (SELECT pid FROM thread WHERE tid=?1), x AS MATERIALIZED (SELECT tid, state,"
+		" sum(min(ts + dur, ?3) - max(ts, ?2)) AS ns FROM thread_state WHERE ts < ?3 AND ts + dur > ?2"
+		" AND tid IN (SELECT tid FROM thread WHERE pid IN p) GROUP BY 1, 2) SELECT (SELECT count(*) FROM"
+		" (SELECT state, max(ns) FROM x GROUP BY tid) WHERE state IN (state_id('poll'),"
+		" state_id('socket'))) + (EXISTS (SELECT 1 FROM process WHERE pid IN p AND green NOT NULL) AND"
+		" (SELECT 2 * total(ns) FROM x WHERE state IN (state_id('poll'), state_id('socket'))) >= ?3 -"
+		" ?2)";
 	bool idle = g->state == STATE_futex || g->state == STATE_timer;
 	s64 inputs = 0;
 
@@ -248,9 +252,21 @@ int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 			     "SELECT * FROM unanswered",
 			     values,
 			     0 };
+	const struct value none[] = { { 0 } };
+	struct finding idle = { FINDING_hang_idle,
+				NOTE,
+				OBSERVED,
+				j->about,
+				"SELECT ts, read, tid FROM unanswered",
+				none,
+				0 };
 	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 
 	if (ret == 0)
 		ret = verdict_connect_cause(c, j, e);
+	/* threads without work are no cause */
+	idle.parent = j->finding;
+	if (ret == 0 && j->status != STATUS_PROBLEM)
+		return finding_put(c->db, c->analysis->name, &idle, NULL, e);
 	return ret < 0 ? ret : verdict_hang_threads(c, j, e);
 }

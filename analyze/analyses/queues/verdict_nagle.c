@@ -3,7 +3,9 @@
  * Answers of several sends whose last part stays on the host of the server: with Nagle's algorithm
  * a small segment waits until all before it are acknowledged, and the client, that waits for the
  * rest, delays this ACK by 40 ms. It acknowledges all when the rest has come, and asks again at
- * once. The time after the last send is in no latency of the server.
+ * once. The time after the last send is in no latency of the server. During the whole recording it
+ * is said of clients that ask when they want to, but never before the ACK: the later it comes, the
+ * later they ask.
  *
  * Other late ACKs are none of these: a client that has the whole answer asks without regard to the
  * ACK, and its request is the ACK if it is earlier. A far network is as far before. Answers of one
@@ -13,21 +15,25 @@
 #include "shares.h"
 #include "verdict_queues.h"
 
+#include <math.h>
+
 #define LEAST	30   /* answers, in that time and outside */
 #define MOST_OF 0.9  /* of the answers in that time */
 #define STEP	0.5  /* of the answers of a window, more than outside */
 #define AT_ONCE 1e6  /* ns from the ACK to the next request */
 #define NEAR	20e6 /* ns: the path is far shorter than a delayed ACK */
 
-/* h: answers with an ACK of all of it; those that were held back have nothing sent again. */
-#define ANSWERS                                                                                           \
-	"WITH t AS MATERIALIZED (SELECT f.pid, f.fd, r.ts FROM retransmit r JOIN fd f ON f.local=r.local" \
-	" AND f.remote=r.remote WHERE f.role='accepted'), g AS (SELECT pid, fd, ts + dur AS at, sends,"   \
-	" acked, client, lead(ts - queued) OVER (PARTITION BY pid, fd ORDER BY ts) - ts - dur AS next"    \
-	" FROM request WHERE NOT lossy AND service IN (SELECT id FROM service WHERE server=?1)), h AS"    \
-	" (SELECT at, acked, client, coalesce(sends > 1 AND acked BETWEEN ?2 AND ?3 AND next > acked AND" \
-	" next < acked + ?4 AND NOT EXISTS (SELECT 1 FROM t WHERE t.pid=g.pid AND t.fd=g.fd AND t.ts"     \
-	" BETWEEN at AND at + acked), 0) AS held FROM g WHERE acked NOT NULL)"
+/* h: answers with an ACK of all of it; late are those of several sends, with nothing sent again;
+ * held: of these, the next request follows at once. */
+#define ANSWERS                                                                                              \
+	"WITH t AS MATERIALIZED (SELECT f.pid, f.fd, r.ts FROM retransmit r JOIN fd f ON f.local=r.local"    \
+	" AND f.remote=r.remote WHERE f.role='accepted'), g AS (SELECT pid, fd, ts + dur AS at, sends,"      \
+	" acked, client, lead(ts - queued) OVER (PARTITION BY pid, fd ORDER BY ts) - ts - dur AS next"       \
+	" FROM request WHERE NOT lossy AND service IN (SELECT id FROM service WHERE server=?1)), a AS"       \
+	" (SELECT at, sends, acked, client, next, sends > 1 AND acked BETWEEN ?2 AND ?3 AND coalesce(next >" \
+	" acked, 1) AND NOT EXISTS (SELECT 1 FROM t WHERE t.pid=g.pid AND t.fd=g.fd AND t.ts BETWEEN at"     \
+	" AND at + acked) AS late FROM g WHERE acked NOT NULL), h AS MATERIALIZED (SELECT *, late AND"       \
+	" coalesce(next < acked + ?4, 0) AS held FROM a)"
 #define BOUNDS "iddd"
 
 static int on_window(void *arg, sqlite3_stmt *q, struct err *e)
@@ -86,24 +92,122 @@ static int read_range(struct analysis_ctx *c, struct judged *j, const double ran
 	return ret;
 }
 
-int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
+/* ---- of the whole recording ---- */
+
+/* Sums over late answers whose next request follows soon: x is the ACK, y that request. */
+struct always {
+	double n, of, near;
+	double early; /* requests that are the ACK of an answer, about when it is due */
+	double k, x, y, xx, xy, yy;
+	struct hist late;
+};
+
+static int on_answer(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct always *a = arg;
+	bool late = sqlite3_column_int(q, 0), several = sqlite3_column_int(q, 3);
+	double acked = sqlite3_column_double(q, 1), next = sqlite3_column_double(q, 2);
+	double x = acked - ACK_DELAYED, y = next - ACK_DELAYED;
+
+	(void)e;
+	a->of++;
+	a->near += acked < NEAR;
+	a->early += several && fabs(x) <= ACK_TICK && next > 0 && next <= acked;
+	if (!late)
+		return 0;
+	a->n++;
+	hist_add(&a->late, (u64)acked);
+	if (!(next > 0) || next > acked + ACK_TICK)
+		return 0;
+	a->k++;
+	a->x += x;
+	a->y += y;
+	a->xx += x * x;
+	a->xy += x * y;
+	a->yy += y * y;
+	return 0;
+}
+
+/*
+ * The slope of least squares is 1 if clients wait for the ACK, and 0 if they do not; nor do
+ * requests come before the ACK then.
+ */
+static bool moves_with_ack(const struct always *a)
+{
+	double xx = a->xx - a->x * a->x / a->k, xy = a->xy - a->x * a->y / a->k;
+	double slope = xy / xx, rest = a->yy - a->y * a->y / a->k - slope * xy;
+
+	return a->k >= LEAST && a->early < SIDE_MOST * a->k &&
+	       slope - 2 * sqrt(fmax(rest, 0) / (a->k - 2) / xx) > STEP;
+}
+
+/* Of clients whose path is short: some answers arrive before. */
+static int read_always(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] = ANSWERS
+		" SELECT late, acked, next, sends > 1 FROM h WHERE client IN (SELECT client FROM h GROUP BY"
+		" client HAVING min(acked) < ?5)";
+	struct always a = { 0 };
+	int ret = db_each(c->db, e, on_answer, &a, sql, BOUNDS "d", j->about.id, ACK_DELAYED,
+			  ACK_DELAYED + ACK_TICK, AT_ONCE, NEAR);
+
+	if (ret == 0 && a.near >= LEAST && a.n > SIDE_MOST * a.of && moves_with_ack(&a))
+		j->nagle = (struct verdict_nagle){ .n = a.n,
+						   .of = a.of,
+						   .end = (double)c->duration,
+						   .late = verdict_quantile(&a.late, 0.5),
+						   .always = true };
+	hist_free(&a.late);
+	return ret;
+}
+
+static int read_change(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	static const char sql[] = ANSWERS " SELECT at, held FROM h";
 	struct shares w = { .width = j->width, .n = j->n_windows };
 	double range[2] = { 0 };
-	int ret;
+	int ret = db_each(c->db, e, on_window, &w, sql, BOUNDS, j->about.id, ACK_DELAYED,
+			  ACK_DELAYED + ACK_TICK, AT_ONCE);
 
-	if (j->about.kind != SUBJECT_server || j->status != STATUS_NONE || !j->n_windows ||
+	return ret == 0 && shares_range(&w, STEP, range) ? read_range(c, j, range, e) : ret;
+}
+
+int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
+{
+	int ret = 0;
+
+	if (j->about.kind != SUBJECT_server || j->status == STATUS_UNKNOWN || !j->n_windows ||
 	    l->latency > ACK_DELAYED)
 		return 0;
-	ret = db_each(c->db, e, on_window, &w, sql, BOUNDS, j->about.id, ACK_DELAYED,
-		      ACK_DELAYED + ACK_TICK, AT_ONCE);
-	if (ret == 0 && shares_range(&w, STEP, range))
-		ret = read_range(c, j, range, e);
-	if (ret < 0 || !(j->nagle.n > 0))
+	if (j->status == STATUS_NONE)
+		ret = read_change(c, j, e);
+	if (ret == 0 && !(j->nagle.n > 0))
+		ret = read_always(c, j, e);
+	if (ret < 0 || !(j->nagle.n > 0) || !verdict_outweighs(j, 0))
 		return ret;
 	verdict_take(j, VERDICT_nagle, j->nagle.start, j->nagle.end, j->nagle.n);
 	return 0;
+}
+
+static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	bool first = j->kind == VERDICT_nagle;
+	const struct value values[] = {
+		VALUE_NUMBER("n", j->nagle.n, ""),
+		VALUE_NUMBER("of", j->nagle.of, ""),
+		VALUE_NUMBER("late", j->nagle.late, "ns"),
+		VALUE_NUMBER("ack", ACK_DELAYED, "ns"),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_nagle_always,
+				   PROBLEM,
+				   OVERLAP,
+				   j->about,
+				   "SELECT ts, dur, sends, acked, client FROM request",
+				   values,
+				   0 };
+
+	return finding_put(c->db, c->analysis->name, &f, first ? &j->finding : NULL, e);
 }
 
 int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -120,6 +224,9 @@ int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("usual", j->fewer > 0 ? j->usual : NAN, "1/s"),
 		{ 0 },
 	};
+	if (n->always)
+		return say_always(c, j, e);
+
 	const struct value held[] = { VALUE_NUMBER("ack", ACK_DELAYED, "ns"), { 0 } };
 	const struct finding f = { FINDING_verdict_nagle,
 				   PROBLEM,

@@ -81,8 +81,11 @@ int verdict_offload(struct analysis_ctx *c, const struct judged *j, const struct
 int verdict_held(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		 const struct limits *l, struct err *e);
 
-/* verdict_silent.c: another server answers nothing any more; a problem, if j has none. */
-int verdict_silent(struct analysis_ctx *c, struct judged *j, struct err *e);
+/*
+ * verdict_silent.c: another server answers nothing; a problem, also if its questions waited for
+ * more time than what else was found added. Fills silent.
+ */
+int verdict_silent(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 int verdict_silent_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /*

@@ -410,7 +410,7 @@ static int judge_sockets(struct analysis_ctx *c, struct judged *j, const struct 
 	if (ret == 0)
 		ret = verdict_accepted_late(c, j, l, e);
 	if (ret == 0)
-		ret = verdict_silent(c, j, e);
+		ret = verdict_silent(c, j, l, e);
 	if (ret == 0)
 		ret = verdict_stuck(c, j, l, e);
 	if (ret == 0)

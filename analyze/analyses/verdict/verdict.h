@@ -103,10 +103,11 @@ struct verdict_connect {
 	struct buf address, code; /* code empty: none */
 };
 
-/* Another server that answers nothing any more: answered so many of those before. */
+/* Another server that answers nothing: answered so many of those before, and after. */
 struct verdict_silent {
 	s64 row; /* fd.rowid of a socket to it */
 	double answered, before;
+	bool ended; /* it answered again */
 };
 
 /* Requests that waited for a lock of another connection; n 0: none. */

@@ -4,6 +4,8 @@
 
 #include "format/event.h"
 
+#include <stdbool.h>
+
 /* Answers of which segments were sent again; n 0: none that matters. */
 struct verdict_resent {
 	double n, of;	  /* answers; of all in the time range */
@@ -20,6 +22,7 @@ struct verdict_resent {
 struct verdict_nagle {
 	double n, of, start, end; /* of the answers with an ACK in that time */
 	double late, before; /* ns from the last send to the ACK, medians: of these, and outside */
+	bool always;	     /* there is no time without them: before is not known */
 };
 
 /* Answers that are still sent again at the end; n 0: none. */

@@ -468,6 +468,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_queues(c, j, l, e);
 	if (ret == 0 && says[j->kind].pause)
 		ret = verdict_pause_say(c, j, e);
+	if (ret == 0 && j->nagle.always && j->kind != VERDICT_nagle)
+		ret = verdict_nagle_say(c, j, e);
 	return ret == 0 && j->accept.n >= 1 && j->kind != VERDICT_accept
 		       ? verdict_accept_say(c, j, e)
 		       : ret;

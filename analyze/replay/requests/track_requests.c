@@ -47,14 +47,14 @@ static bool asks_first(const struct file *f)
 /*
  * The time until the rest of the request arrived. That all receives are of one request is known if
  * its protocol was read and answers one after the other; else if the last of them was answered at
- * once: what is multiplexed is answered when its work is done.
+ * once: what is multiplexed is answered when its work is done. A datagram has no rest.
  */
 static u64 rest_of(const struct replay *r, const struct file *f)
 {
 	u8 protocol = names_protocol(r, f);
 	u64 held = names_held(f);
 
-	if (held > 1 || protocol == PROTOCOL_HTTP2 || protocol == PROTOCOL_GRPC)
+	if (f->socktype == LINUX_SOCK_DGRAM || held > 1 || protocol == PROTOCOL_HTTP2 || protocol == PROTOCOL_GRPC)
 		return 0;
 	return held || f->request.soon ? f->request.rest : 0;
 }
