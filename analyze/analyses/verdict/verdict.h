@@ -94,6 +94,7 @@ struct verdict_accept {
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
 	double n, max, requests, explained; /* of the requests, those that wait for them */
+	double again, from;		    /* SYNs sent again; the first attempt */
 	/* %: of the latency, of the answers with errors: one is NAN; of all answers: with errors */
 	double latency, errors, failed;
 	s64 row;		  /* fd.rowid of a socket of one of them; 0: not known */
