@@ -85,12 +85,6 @@ struct verdict_late {
 	double events; /* late requests that overlap are one */
 };
 
-/* Connection attempts that the kernel dropped because an accept queue was full; n 0: none. */
-struct verdict_accept {
-	double n, start, end, max;
-	s64 port;
-};
-
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
 	double n, max, requests, explained; /* of the requests, those that wait for them */
