@@ -371,16 +371,21 @@ static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 }
 
 /* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
- * they are said next to any problem. */
+ * they are said next to any problem, as more errors are that harm less. */
 static int read_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
-		"SELECT id FROM finding WHERE kind IN ('verdict_accept', 'verdict_nagle_always') AND id<>?2 AND"
-		" subject_kind='server' AND subject=?1 ORDER BY kind LIMIT 1";
-	s64 id = 0;
-	int ret = db_int(db, &id, e, sql, "ii", s->server, finding);
+		"SELECT sentence(f.id) FROM finding f WHERE kind IN ('verdict_accept', 'verdict_errors',"
+		" 'verdict_errors_name', 'verdict_nagle_always') AND id<>?2 AND subject_kind='server' AND"
+		" subject=?1 AND (kind IN ('verdict_accept', 'verdict_nagle_always') OR ?3) ORDER BY id";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "iii", s->server, finding, (s64)s->problems);
 
-	return ret < 0 || !id ? ret : say_finding(&s->also, db, id, e);
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0)
+		ret = buf_printf(&s->also, e, "%s%s", s->also.len ? " " : "", db_text(q, 0));
+	return db_end(q, ret);
 }
 
 /* Whether analysis causes says why, and whether pauses are there instead. */

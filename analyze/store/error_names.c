@@ -36,7 +36,7 @@ static const struct {
 	{ "XX000", "internal_error" },
 	{ "XX001", "data_corrupted" },
 	{ "XX002", "index_corrupted" },
-	{ "1040", "ER_CON_COUNT_ERROR" },
+	{ "1040", "Too many connections" },
 	{ "1045", "ER_ACCESS_DENIED_ERROR" },
 	{ "1062", "ER_DUP_ENTRY" },
 	{ "1114", "ER_RECORD_FILE_FULL" },
@@ -49,6 +49,29 @@ static const struct {
 	{ "3024", "ER_QUERY_TIMEOUT" },
 };
 
+/* Classes of SQLSTATE, of states without a name above. */
+static const struct {
+	const char *start, *name;
+} classes[] = {
+	{ "08", "connection exception" },
+	{ "0A", "feature not supported" },
+	{ "22", "data exception" },
+	{ "23", "integrity constraint violation" },
+	{ "25", "invalid transaction state" },
+	{ "28", "invalid authorization specification" },
+	{ "40", "transaction rollback" },
+	{ "42", "syntax error or access rule violation" },
+	{ "53", "insufficient resources" },
+	{ "54", "program limit exceeded" },
+	{ "55", "object not in prerequisite state" },
+	{ "57", "operator intervention" },
+	{ "58", "system error" },
+	{ "F0", "configuration file error" },
+	{ "XX", "internal error" },
+};
+
+#define SQLSTATE 5 /* characters */
+
 const char *error_name(const char *code)
 {
 	size_t i;
@@ -56,5 +79,8 @@ const char *error_name(const char *code)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]) && code; i++)
 		if (strcmp(names[i].code, code) == 0)
 			return names[i].name;
+	for (i = 0; i < sizeof(classes) / sizeof(classes[0]) && code; i++)
+		if (strlen(code) == SQLSTATE && strncmp(classes[i].start, code, 2) == 0)
+			return classes[i].name;
 	return NULL;
 }

@@ -18,11 +18,14 @@ struct full {
 	int netns;     /* in which overflows are counted */
 	long listener; /* which socket drops; 0: none */
 	bool before;   /* all of it before the recording */
+	bool early;    /* in the first second and the next two */
+	int failed;    /* accept fails with EMFILE then: 1: at last; 2: others are accepted later */
 };
 
 static void readings(struct text *x, const struct full *f, int second)
 {
-	int past = f->before ? 3 : second <= FULL ? 0 : second > FULL + 3 ? 3 : second - FULL;
+	int at = f->early ? 0 : FULL;
+	int past = f->before ? 3 : second <= at ? 0 : second > at + 3 ? 3 : second - at;
 
 	text_line(x, "@recorder\n%ld 0 accept_queue netns=1 overflows=%d drops=%d", x->t,
 		  f->netns == 1 ? 7 + PER_SECOND * past : 7,
@@ -35,6 +38,20 @@ static void readings(struct text *x, const struct full *f, int second)
 			"%ld 0 accept_queue netns=1 ino=%ld drops=%d queue=6 limit=5 family=2 port=80",
 			x->t + 2, f->listener, PER_SECOND * past + 1);
 	text_line(x, "@cpu 0");
+}
+
+static void accepts(struct text *x, const struct full *f, int s)
+{
+	if (f->failed && s == FULL)
+		text_line(x, "%ld 100 syscall nr=accept4 fd=3 ret=-24 dur=100", x->t + 2000);
+	if (f->failed && (s == FULL || f->failed == 1) && s >= FULL)
+		return;
+	text_line(x, "%ld 100 syscall nr=accept4 fd=3 ret=%d dur=100", x->t + 2000, 20 + s);
+	text_line(x,
+		  "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=accepted"
+		  " socktype=1 sport=80 dport=%d saddr=127.0.0.1 daddr=10.0.0.9",
+		  x->t + 2000, 20 + s, 2000 + s, 50000 + s);
+	text_line(x, "%ld 100 syscall nr=fcntl fd=%d dur=100", x->t + 2500, 20 + s);
 }
 
 /* A server that accepts 1 connection per second; fewer requests from 5 s on. */
@@ -56,11 +73,7 @@ static sqlite3 *recorded(struct full f)
 		x.t += 1000;
 		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
 			  x.t + 1000);
-		text_line(&x, "%ld 100 syscall nr=accept4 fd=3 ret=%d dur=100", x.t + 2000, 20 + s);
-		text_line(&x,
-			  "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=accepted"
-			  " socktype=1 sport=80 dport=%d saddr=127.0.0.1 daddr=10.0.0.9",
-			  x.t + 2000, 20 + s, 2000 + s, 50000 + s);
+		accepts(&x, &f, s);
 		text_line(&x, "%ld 100 switch next=0 state=1", x.t + 3000);
 		x.t += 10000;
 		while (x.t < next - 60 * MS)
@@ -74,7 +87,7 @@ static sqlite3 *recorded(struct full f)
 
 static void a_full_accept_queue_is_a_problem(void **state)
 {
-	sqlite3 *db = recorded((struct full){ 1, LISTENER, false });
+	sqlite3 *db = recorded((struct full){ .netns = 1, .listener = LISTENER });
 
 	(void)state;
 	is_verdict(db, "problem", "accept");
@@ -99,11 +112,11 @@ static void a_full_accept_queue_is_a_problem(void **state)
 /* Demand falls; attempts before the recording; another namespace; another socket; other drops. */
 static void what_only_looks_like_a_full_queue(void **state)
 {
-	static const struct full of[] = { { 0, 0, false },
-					  { 1, LISTENER, true },
-					  { 2, LISTENER, false },
-					  { 1, LISTENER + 1, false },
-					  { 0, LISTENER, false } };
+	static const struct full of[] = { { .netns = 0, .listener = 0 },
+					  { .netns = 1, .listener = LISTENER, .before = true },
+					  { .netns = 2, .listener = LISTENER },
+					  { .netns = 1, .listener = LISTENER + 1 },
+					  { .netns = 0, .listener = LISTENER } };
 	sqlite3 *db;
 	size_t i;
 
@@ -119,6 +132,44 @@ static void what_only_looks_like_a_full_queue(void **state)
 			1);
 		db_close(db);
 	}
+}
+
+/* Since the failure, if none was accepted after it. */
+static void accept_fails_for_open_files(void **state)
+{
+	sqlite3 *db = recorded((struct full){ .netns = 1, .listener = LISTENER, .failed = 1 });
+
+	(void)state;
+	is_verdict(db, "problem", "accept");
+	is_within(db, FINDING_VALUE("verdict_open_limit", "alone", "v.number"), 5.0e9, 5.1e9);
+	is_number(db, FINDING_VALUE("accept_thread", "accepted", "v.number"), 0);
+	is_within(db, FINDING_VALUE("accept_thread", "last", "v.number"), 4e9, 4.1e9);
+	is_number(db, "SELECT kind='verdict_open_limit' FROM finding WHERE parent > 0 ORDER BY id",
+		  1);
+	db_close(db);
+	db = recorded((struct full){ .netns = 1, .listener = LISTENER, .failed = 2 });
+	is_verdict(db, "problem", "accept");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_open_limit'", 0);
+	db_close(db);
+	db = recorded((struct full){ .netns = 1, .listener = LISTENER, .failed = 0 });
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_open_limit'", 0);
+	db_close(db);
+}
+
+/* The first reading has the drops since the start: not since when; a failed accept says it. */
+static void drops_of_the_first_interval_have_no_start(void **state)
+{
+	static const char first[] =
+		"UPDATE accept_queue SET dur=dur + ts, ts=0 WHERE ts < 500000000";
+	sqlite3 *db = recorded((struct full){ .netns = 1, .listener = LISTENER, .early = true });
+
+	(void)state;
+	is_within(db, FINDING_VALUE("verdict_accept", "start", "v.number"), 0, 0.1e9);
+	changed(db, "DELETE FROM finding_value; DELETE FROM finding");
+	analysed(changed(db, first), "verdict");
+	is_null(db, FINDING_VALUE("verdict_accept", "start", "v.number"));
+	is_within(db, FINDING_VALUE("verdict_accept", "first", "v.number"), 0.9e9, 1.1e9);
+	db_close(db);
 }
 
 static void counts_are_read_by_name(void **state)
@@ -140,8 +191,8 @@ static void counts_are_read_by_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_full_accept_queue_is_a_problem),
-		T(what_only_looks_like_a_full_queue),
+		T(a_full_accept_queue_is_a_problem), T(what_only_looks_like_a_full_queue),
+		T(accept_fails_for_open_files),	     T(drops_of_the_first_interval_have_no_start),
 		T(counts_are_read_by_name),
 	};
 

@@ -220,11 +220,13 @@ static void handshakes_that_take_long(void **state)
 	(void)state;
 	is_verdict(db, "problem", "connect");
 	is_number(db, FINDING_VALUE("connect_slow", "n", "v.number"), 8);
+	is_null(db, FINDING_VALUE("connect_slow", "again", "v.number"));
 	db_close(db);
 	/* a full accept queue drops SYNs as well: the path is blamed if it lost other segments */
 	db = recorded(SYN, 8, 0);
 	is_number(db, "SELECT count(*) FROM retransmit WHERE state=2", 8);
 	is_number(db, FINDING_VALUE("connect_slow", "n", "v.number"), 8);
+	is_number(db, FINDING_VALUE("connect_slow", "again", "v.number"), 8);
 	db_close(db);
 	db = recorded(MIXED, 8, 0);
 	is_number(db, FINDING_VALUE("connect_lost", "n", "v.number"), 8);
@@ -394,6 +396,42 @@ static void one_lost_segment_is_no_problem(void **state)
 	db_close(db);
 }
 
+/* Other requests are slower from 5 s on; from 10 s on there are handshakes, or not. */
+static sqlite3 *slower_before(bool handshakes)
+{
+	struct text x = { 0 };
+	long t, end = 20 * 1000 * MS;
+	int i;
+
+	srand(1);
+	head(&x);
+	text_line(&x, "@recorder\n33 101 thread pid=100 state=83 comm=\"server\"\n@cpu 0");
+	for (i = 0; handshakes && i < 5; i++) {
+		x.t = (10 + 2 * i) * 1000 * MS;
+		asks(&x, SYN, i + 1);
+	}
+	text_line(&x, "@cpu 1");
+	for (t = 500 * MS; t < end; t += 13 * MS)
+		quick(&x, t, (t < 5000 * MS ? 1 : 3) * MS - rand() % (MS / 2));
+	x.t = end;
+	return judged(&x, NULL);
+}
+
+static void what_was_slow_before_the_handshakes_is_no_start(void **state)
+{
+	sqlite3 *db = slower_before(true);
+
+	(void)state;
+	is_verdict(db, "problem", "slower");
+	is_number(db, FINDING_VALUE("connect_slow", "n", "v.number"), 5);
+	is_within(db, "SELECT start FROM verdict", 9.8e9, 10.1e9);
+	db_close(db);
+	db = slower_before(false);
+	is_verdict(db, "problem", "slower");
+	is_within(db, "SELECT start FROM verdict", 4.8e9, 5.1e9);
+	db_close(db);
+}
+
 static void refused_connections_fail_requests(void **state)
 {
 	sqlite3 *db = recorded(REFUSED, 20, 0);
@@ -432,6 +470,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(connections_that_are_never_established),
 		T(handshakes_that_take_long),
+		T(what_was_slow_before_the_handshakes_is_no_start),
 		T(questions_that_have_no_answer),
 		T(other_waits_are_no_handshakes),
 		T(segments_that_are_sent_again),

@@ -2,6 +2,7 @@
 /* analyze/analyses/failing/verdict_holders.c: who has the connections of a server that refuses
  * more. */
 #include "analyze/render/render.h"
+#include "analyze/store/error_names.h"
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
@@ -13,7 +14,7 @@
 
 /* From the middle on answers on connection 1 refuse; `close`: clients close theirs a second later.
  */
-static sqlite3 *refusing(int status, bool close)
+static sqlite3 *refusing_since(int status, bool close, long opened)
 {
 	struct buf x = { 0 };
 	struct err e = { 0 };
@@ -22,22 +23,28 @@ static sqlite3 *refusing(int status, bool close)
 
 	begin_host(&x);
 	buf_printf(&x, &e, "@cpu 0\n");
-	for (k = 0; k < HELD; k++)
-		buf_printf(&x, &e,
-			   "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1"
-			   " sport=80 dport=%d daddr=10.0.0.7\n",
-			   10 * MS + k, 30 + k, 500 + k, 500 + k);
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
+		for (k = 0; k < HELD && t == opened; k++)
+			buf_printf(&x, &e,
+				   "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2"
+				   " socktype=1 sport=80 dport=%d daddr=10.0.0.7\n",
+				   t + k, 30 + k, 500 + k, 500 + k);
 		ask(&x, 1, 100, t, t + 10000, t + 200000);
 		if (t > SECONDS * 500 * MS)
 			buf_printf(&x, &e,
-				   "%ld 100 answer conn=1 pos=0 len=20 status=%d protocol=7\n",
+				   "%ld 100 answer conn=1 pos=0 len=20 status=%d protocol=7"
+				   " code=\"08004\"\n",
 				   t + 200000, status);
 		for (k = 0; k < HELD && close && i == 600; k++)
 			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n",
 				   t + 3 * MS + k, 30 + k);
 	}
 	return analysed(loaded_buf(&x), NULL);
+}
+
+static sqlite3 *refusing(int status, bool close)
+{
+	return refusing_since(status, close, 20 * MS);
 }
 
 static void connections_that_stay_open_are_counted_by_client(void **state)
@@ -67,6 +74,39 @@ static void others_are_not_said(void **state)
 	db_close(db);
 }
 
+/* Some are opened when others are refused already; those near the end are not why. */
+static void places_that_are_taken_later(void **state)
+{
+	sqlite3 *db = refusing_since(1040, false, 5500 * MS);
+
+	(void)state;
+	is_number(db, VALUE("v.number", "n"), HELD + NAMES);
+	is_within(db, VALUE("v.number", "until"), 5.5e9, 5.51e9);
+	db_close(db);
+	db = refusing_since(1040, false, 9000 * MS);
+	is_number(db, VALUE("v.number", "n"), NAMES);
+	db_close(db);
+}
+
+/* Of MySQL the number says more than SQLSTATE; a state without a name has that of its class. */
+static void codes_have_names(void **state)
+{
+	sqlite3 *db = refusing(1040, false);
+
+	(void)state;
+	is_text(db,
+		"SELECT v.text FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind LIKE"
+		" 'verdict_errors%' AND v.name='meaning'",
+		"Too many connections");
+	db_close(db);
+	assert_string_equal(error_name("08004"), "connection exception");
+	assert_string_equal(error_name("08006"), "connection_failure");
+	assert_null(error_name("IOERR"));
+	assert_null(error_name("5300"));
+	assert_null(error_name("503"));
+	assert_null(error_name(NULL));
+}
+
 static void shows(sqlite3 *db, const char *text)
 {
 	struct render_options o = { .format = RENDER_TEXT, .name = "x.obs" };
@@ -77,6 +117,20 @@ static void shows(sqlite3 *db, const char *text)
 	if (!strstr(out.data, text))
 		fail_msg("no \"%s\" in: %s", text, out.data);
 	buf_free(&out);
+}
+
+/* Errors that harm less than what is said first; refusals are none. */
+static void errors_are_said_next_to_a_problem(void **state)
+{
+	static const char less[] =
+		"UPDATE verdict SET finding=(SELECT max(id) + 1 FROM finding); INSERT INTO finding(id, analysis,"
+		" kind, severity, evidence, parent, subject_kind, subject) SELECT finding, 'verdict',"
+		" 'verdict_limits', 2, 'OBSERVED', 0, subject_kind, subject FROM verdict WHERE rank=1";
+	sqlite3 *db = changed(refusing(1040, false), less);
+
+	(void)state;
+	shows(db, "ALSO     GET /a: since");
+	db_close(db);
 }
 
 /* A refused login is an error of no request: their number is no share of the requests. */
@@ -97,6 +151,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(connections_that_stay_open_are_counted_by_client),
 		T(others_are_not_said),
+		T(places_that_are_taken_later),
+		T(codes_have_names),
+		T(errors_are_said_next_to_a_problem),
 		T(errors_of_no_request_are_no_share),
 	};
 

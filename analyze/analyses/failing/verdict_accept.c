@@ -5,7 +5,7 @@
  * queue full is counted by network namespace, what a listening socket dropped for any reason by
  * socket: in an interval in which both grew, the smaller one counts.
  */
-#include "analyze/analyses/verdict/verdict.h"
+#include "verdict_failing.h"
 
 #include <stdio.h>
 
@@ -29,7 +29,8 @@ static int read_drops(struct analysis_ctx *c, const struct judged *j, struct ver
 		", n AS MATERIALIZED (SELECT ts, netns, overflows FROM accept_queue WHERE ino IS"
 		" NULL AND overflows > 0), d AS (SELECT a.port, a.max, a.ts, a.ts + a.dur AS till, min(a.drops,"
 		" n.overflows) AS n FROM accept_queue a JOIN n ON n.netns=a.netns AND n.ts=a.ts WHERE a.drops >"
-		" 0 AND a.ino IN (SELECT ino FROM l)) SELECT port, max(d.max), total(n), min(ts), max(till) FROM d"
+		" 0 AND a.ino IN (SELECT ino FROM l)) SELECT port, max(d.max), total(n), min(ts), max(till), min(iif(ts=0,"
+		" till, NULL)) FROM d"
 		" WHERE NOT ?2 OR port=(SELECT port FROM server WHERE id=?1) OR port NOT IN (SELECT port FROM"
 		" service WHERE kind='tcp' AND requests > 0 AND pid IN (SELECT pid FROM own)) GROUP BY port"
 		" ORDER BY 3 DESC, port LIMIT 1";
@@ -46,6 +47,7 @@ static int read_drops(struct analysis_ctx *c, const struct judged *j, struct ver
 			.n = sqlite3_column_double(q, 2),
 			.start = sqlite3_column_double(q, 3),
 			.end = sqlite3_column_double(q, 4),
+			.first = sqlite3_column_double(q, 5),
 		};
 	return db_end(q, ret);
 }
@@ -54,8 +56,15 @@ int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	int ret = read_drops(c, j, &j->accept, e);
 
-	if (ret < 0 || j->accept.n < 1 || j->status == STATUS_PROBLEM)
+	if (ret < 0 || j->accept.n < 1)
 		return ret;
+	/* of the first interval, only the end is known: a failed accept in it says since when */
+	if (j->unserved.call && j->unserved.first < j->accept.first) {
+		j->accept.start = j->unserved.first;
+		j->accept.first = 0;
+	}
+	if (j->status == STATUS_PROBLEM)
+		return 0;
 	j->status = STATUS_PROBLEM;
 	j->kind = VERDICT_accept;
 	j->start = j->accept.start;
@@ -67,8 +76,8 @@ int verdict_accept(struct analysis_ctx *c, struct judged *j, struct err *e)
 /* Threads that are mostly in the same state; n of them. */
 struct accepting {
 	s64 tid, n, state, accepted;
-	double share;
-	bool called; /* accept */
+	double share, last; /* %; accepted, NAN: none */
+	bool called;	    /* accept */
 	const char *call;
 };
 
@@ -90,6 +99,7 @@ static int put_threads(struct analysis_ctx *c, const struct judged *j, const str
 		VALUE_SUBJECT("thread", thread, t->tid),
 		VALUE_NUMBER("others", t->n > 1 ? (double)(t->n - 1) : NAN, ""),
 		VALUE_NUMBER("accepted", (double)t->accepted, ""),
+		VALUE_NUMBER("last", t->last + 1e9 < j->accept.end ? t->last : NAN, "at"),
 		VALUE_TEXT("state", verdict_does[t->state]),
 		VALUE_NUMBER("share", t->share, "%"),
 		VALUE_TEXT("call", !runs && *t->call ? t->call : NULL),
@@ -129,7 +139,8 @@ static int say_threads(struct analysis_ctx *c, const struct judged *j, s64 paren
 		" max(ns) AS ns FROM s GROUP BY tid) SELECT tid, count(*), state, (SELECT count(*) FROM fd WHERE"
 		" role='accepted' AND ts > 0 AND ts >= ?4 AND ts < ?5 AND pid IN (SELECT pid FROM own) AND"
 		" port=?3), 100.0 * ns / (?5 - ?4), (SELECT name FROM"
-		" syscall_name n WHERE n.nr=m.nr ORDER BY abi LIMIT 1), (SELECT total(calls) FROM k), max(busy)"
+		" syscall_name n WHERE n.nr=m.nr ORDER BY abi LIMIT 1), (SELECT total(calls) FROM k), (SELECT max(ts) FROM fd"
+		" WHERE role='accepted' AND ts > 0 AND ts < ?5 AND pid IN (SELECT pid FROM own) AND port=?3), max(busy)"
 		" FROM m JOIN t USING(tid) WHERE state<>state_id('unknown') GROUP BY state, nr ORDER BY max(busy)"
 		" DESC, tid LIMIT 1";
 	const struct verdict_accept *a = &j->accept;
@@ -148,7 +159,8 @@ static int say_threads(struct analysis_ctx *c, const struct judged *j, s64 paren
 					.accepted = sqlite3_column_int64(q, 3),
 					.share = sqlite3_column_double(q, 4),
 					.call = db_text(q, 5),
-					.called = sqlite3_column_double(q, 6) > 0 };
+					.called = sqlite3_column_double(q, 6) > 0,
+					.last = db_number(q, 7) };
 		ret = t.state >= 0 && t.state < N_STATES ? put_threads(c, j, &t, parent, e) : 0;
 	}
 	return db_end(q, ret);
@@ -156,18 +168,28 @@ static int say_threads(struct analysis_ctx *c, const struct judged *j, s64 paren
 
 int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
+	/* memcached sets a backlog of 0 while it has no more files to open */
+	static const char sql[] =
+		"WITH " OWN
+		" SELECT max(s.ts) FROM syscall s JOIN syscall_name n USING(abi, nr) JOIN thread t"
+		" ON t.tid=s.tid WHERE n.name='listen' AND s.ret=0 AND (t.pid, s.fd) IN (SELECT pid, fd FROM l"
+		" WHERE ino IN (SELECT ino FROM accept_queue WHERE port=?3))";
 	const struct verdict_accept *a = &j->accept;
 	bool alone = j->finding == 0;
 	char port[16];
-	s64 id = 0;
-	int ret;
+	s64 id = 0, set = 0;
+	int ret = db_int(c->db, &set, e, sql, "iii", j->about.id, is_server(j), a->port);
 
+	if (ret < 0)
+		return ret;
 	snprintf(port, sizeof(port), "%lld", (long long)a->port);
 	const struct value values[] = {
-		VALUE_NUMBER("start", a->start, "at"),
+		VALUE_NUMBER("start", a->first > 0 ? NAN : a->start, "at"),
+		VALUE_NUMBER("first", a->first > 0 ? a->first : NAN, "ns"),
 		VALUE_NUMBER("end", a->end < (double)c->duration - j->width ? a->end : NAN, "at"),
 		VALUE_TEXT("port", port),
 		VALUE_NUMBER("backlog", a->max, ""),
+		VALUE_NUMBER("set", set > 0 ? (double)set : NAN, "at"),
 		VALUE_NUMBER("n", a->n, ""),
 		{ 0 },
 	};
@@ -182,5 +204,7 @@ int verdict_accept_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	ret = finding_put(c->db, c->analysis->name, &f, &id, e);
 	if (alone)
 		j->finding = id;
+	if (ret == 0 && alone)
+		ret = verdict_open_limit_say(c, j, e);
 	return ret < 0 ? ret : say_threads(c, j, id, e);
 }

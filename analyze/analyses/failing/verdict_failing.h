@@ -46,6 +46,9 @@ int verdict_calls_explain(struct analysis_ctx *c, const struct judged *j, bool *
 /* verdict_open_files.c: under j->finding, what a process had open at the limit. */
 int verdict_open_files_say(struct analysis_ctx *c, const struct judged *j, s64 pid, s64 ts,
 			   struct err *e);
+/* The same next to another problem, with the calls that failed, where accept left connections
+ * waiting for it. */
+int verdict_open_limit_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
 /* verdict_holders.c: under j->finding, the clients that have all connections of a server that
  * refuses more, by the code of its errors or by turning them away. */
@@ -66,6 +69,9 @@ int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e
  */
 int verdict_turned_read(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_turned_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/* verdict_replaced.c: under j->finding, a server that j asks and that was replaced in that time. */
+int verdict_replaced_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
 /* verdict_outage.c: no process listened on the port of the server for a time: fills outage. */
 int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,

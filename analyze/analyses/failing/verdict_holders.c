@@ -2,8 +2,8 @@
 /*
  * A server that refuses connections because it has as many as it may says so by the code of its
  * answer, or closes them before it reads anything (verdict_turned.c). Who has them: connections
- * that it accepted before the first of these answers, and that stay open until the last. Those that
- * it refuses are closed again: they are none of these.
+ * that it accepted before the middle of the time of these answers, and that stay open until the
+ * last: some may take the places of others. Those that it refuses are closed again.
  */
 #include "verdict_failing.h"
 
@@ -30,11 +30,11 @@ static int put_holders(struct analysis_ctx *c, const struct judged *j, const cha
 		" coalesce(?3, min(e.ts)) AS first, coalesce(?4, max(e.ts)) AS last FROM request_error e LEFT JOIN request_code k ON k.id=e.code"
 		" WHERE e.service IN (SELECT id FROM s) AND (k.code=?2 OR e.status=CAST(?2 AS INT))), o AS"
 		" MATERIALIZED (SELECT f.pid, f.fd, f.remote, max(f.ts) AS ts FROM fd f, x WHERE f.role='accepted' AND"
-		" f.pid IN (SELECT pid FROM s) AND f.remote<>'' AND f.ts < x.first AND coalesce(f.end, x.last + 1) >"
+		" f.pid IN (SELECT pid FROM s) AND f.remote<>'' AND 2 * f.ts <= x.first + x.last AND coalesce(f.end, x.last + 1) >"
 		" x.last GROUP BY f.remote), a AS (SELECT rtrim(rtrim(remote, '0123456789'), ':') AS client, count(*)"
 		" AS n FROM o GROUP BY 1), b AS (SELECT count(*) AS n FROM o, x WHERE NOT EXISTS (SELECT 1 FROM request"
 		" r WHERE r.pid=o.pid AND r.fd=o.fd AND r.ts > x.first AND r.ts < x.last)) SELECT (SELECT sum(n) FROM"
-		" a), client, n, (SELECT n FROM b) FROM a ORDER BY n DESC, client LIMIT 1";
+		" a), client, n, (SELECT n FROM b), (SELECT max(ts) FROM o) FROM a ORDER BY n DESC, client LIMIT 1";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "isdd", j->about.id, code, first, last);
 
@@ -43,11 +43,12 @@ static int put_holders(struct analysis_ctx *c, const struct judged *j, const cha
 	ret = db_step(q, e);
 	if (ret > 0) {
 		double n = sqlite3_column_double(q, 0), most = sqlite3_column_double(q, 2);
-		double idle = sqlite3_column_double(q, 3);
+		double idle = sqlite3_column_double(q, 3), until = sqlite3_column_double(q, 4);
 		const struct value values[] = {
 			VALUE_NUMBER("n", n, ""),
 			VALUE_NUMBER("of", most < n ? most : NAN, ""),
 			VALUE_TEXT(most < n ? "most" : "client", db_text(q, 1)),
+			VALUE_NUMBER("until", until > 0 ? until : NAN, "at"),
 			VALUE_NUMBER("idle", idle > 0 ? idle : NAN, ""),
 			{ 0 },
 		};

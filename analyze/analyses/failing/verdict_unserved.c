@@ -109,6 +109,7 @@ static int on_failed(struct accepting *a, struct listener *at, const struct row_
 	at->n++;
 	if (r->call)
 		return 0;
+	r->first = (double)row->ts;
 	r->call = row->nr << 8 | row->abi;
 	r->error = -row->ret;
 	r->tid = row->tid;
@@ -218,8 +219,11 @@ static void finish(struct accepting *a)
 	struct listener *at;
 	size_t i = 0;
 
-	while ((at = idmap_each(&a->listeners, &i)))
+	while ((at = idmap_each(&a->listeners, &i))) {
+		if (at->n > 0)
+			a->waiting.alone = fmax(a->waiting.alone, (double)at->first);
 		no_longer_failing(a, at);
+	}
 	if (a->waiting.n > 0) {
 		a->j->unserved = a->waiting;
 	} else if (a->late.n > 0) {
@@ -229,9 +233,10 @@ static void finish(struct accepting *a)
 		a->j->unserved.end = a->late.end;
 		a->j->unserved.late = a->late.n;
 		a->j->unserved.longest = a->late.longest;
-	} else if (a->turned.n >= TURNED_LEAST)
-		a->j->unserved = a->turned;
-	a->j->unserved.accepted = !(a->waiting.n > 0) && !(a->late.n > 0);
+	} else {
+		a->j->unserved = a->turned.n >= TURNED_LEAST ? a->turned : a->waiting;
+	}
+	a->j->unserved.accepted = a->j->unserved.call == a->turned.call && a->turned.n > 0;
 }
 
 /*

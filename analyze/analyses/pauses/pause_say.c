@@ -273,10 +273,10 @@ static double second_share(const struct pause_cause *p)
 static int explains_little(bool *ret, sqlite3 *db, const struct judged *j,
 			   const struct pause_cause *p, struct err *e)
 {
-	s64 said = 0; /* 1: something; 2: that each process keeps a connection */
+	s64 said = 0; /* 1: something; 2: why connections are not accepted */
 	int err = db_int(
 		db, &said, e,
-		"SELECT max(1 + (kind='verdict_kept_then')) FROM finding WHERE parent=?1 AND parent > 0",
+		"SELECT max(1 + (kind IN ('verdict_kept_then', 'verdict_open_limit'))) FROM finding WHERE parent=?1 AND parent > 0",
 		"i", j->finding);
 
 	*ret = said && largest_share(p) + fmax(second_share(p), 0) < CAUSE_LEAST;

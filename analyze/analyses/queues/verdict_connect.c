@@ -17,6 +17,7 @@
  */
 #include "verdict_attempts.h"
 
+#include "analyze/analyses/verdict/verdict_levels.h"
 #include "analyze/analyses/verdict/verdict_names.h"
 
 #include "analyze/stats/sorted.h"
@@ -200,6 +201,8 @@ static int fill(struct judged *j, const struct connecting *k, int address, int e
 		.max = of->longest,
 		.requests = k->requests,
 		.explained = of->requests,
+		.again = of->segments,
+		.from = of->from,
 		.latency = failed ? NAN : 100 * of->ns / k->latency,
 		.errors = failed ? 100 * of->errors / k->errors : NAN,
 		.failed = 100 * k->errors / k->requests,
@@ -320,6 +323,23 @@ static bool is_paused(const struct judged *j)
 	return false;
 }
 
+/* The slow time ranges begin before the first of these attempts. */
+static int start_at_attempts(struct analysis_ctx *c, struct judged *j, struct connecting *k,
+			     const struct limits *l, struct err *e)
+{
+	struct verdict_connect *m = &j->connect;
+	int ret;
+
+	if (!(m->n > 0) || j->kind != VERDICT_slower || j->names || j->given ||
+	    m->from < j->start + j->width || !verdict_start_at(j, m->from, l))
+		return 0;
+	buf_free(&m->address);
+	buf_free(&m->code);
+	*m = (struct verdict_connect){ .n = 0 };
+	ret = match(c, k, false, e);
+	return ret < 0 ? ret : judge(j, k, l, e);
+}
+
 static int match_and_judge(struct analysis_ctx *c, struct judged *j, struct connecting *k,
 			   const struct limits *l, struct err *e)
 {
@@ -333,7 +353,9 @@ static int match_and_judge(struct analysis_ctx *c, struct judged *j, struct conn
 	if (ret != 0)
 		return ret < 0 ? ret : 0;
 	ret = match(c, k, false, e);
-	return ret < 0 ? ret : judge(j, k, l, e);
+	if (ret == 0)
+		ret = judge(j, k, l, e);
+	return ret < 0 ? ret : start_at_attempts(c, j, k, l, e);
 }
 
 int verdict_connect(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
@@ -362,6 +384,7 @@ int verdict_connect_cause(struct analysis_ctx *c, const struct judged *j, struct
 		VALUE_TEXT("address", m->address.data),
 		VALUE_NUMBER("n", m->n, ""),
 		VALUE_NUMBER("max", m->max, "ns"),
+		VALUE_NUMBER("again", m->end == CONNECT_SLOW && m->again > 0 ? m->again : NAN, ""),
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
 		VALUE_NUMBER("share", m->latency, "%"),
 		VALUE_NUMBER("failed", m->errors, "%"),

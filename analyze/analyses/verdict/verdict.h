@@ -86,15 +86,10 @@ struct verdict_late {
 	double events; /* late requests that overlap are one */
 };
 
-/* Connection attempts that the kernel dropped because an accept queue was full; n 0: none. */
-struct verdict_accept {
-	double n, start, end, max;
-	s64 port;
-};
-
 /* Attempts to connect to one address that most of the latency, or of the errors, is; n 0: none. */
 struct verdict_connect {
 	double n, max, requests, explained; /* of the requests, those that wait for them */
+	double again, from;		    /* SYNs sent again; the first attempt */
 	/* %: of the latency, of the answers with errors: one is NAN; of all answers: with errors */
 	double latency, errors, failed;
 	s64 row;		  /* fd.rowid of a socket of one of them; 0: not known */

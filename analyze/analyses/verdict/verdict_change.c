@@ -417,20 +417,29 @@ static void level_sides(struct levels *v)
 	}
 }
 
+bool verdict_judge_sides(struct judged *j, struct levels *v, int by, const struct limits *l)
+{
+	struct scaled as = { .least = fmax(l->latency, 1) };
+	bool judged = false;
+
+	for (as.by = by; !judged && as.by < N_SCALES; as.by++) {
+		take_windows(j, &as, v);
+		level_sides(v);
+		judged = judge_levels(j, v, &as, l, 0);
+	}
+	return judged;
+}
+
 /* Of a change that was found: 1. */
 static int start_at_quota(struct analysis_ctx *c, struct judged *j, const struct levels *found,
 			  const struct scaled *by, const struct limits *l, struct err *e)
 {
 	struct levels v = *found;
-	struct scaled as = *by;
-	bool later = false, judged = false;
+	bool later = false;
 	int ret = j->given ? 0 : verdict_quota_since(c, j, &v, l, &later, e);
 
-	for (; ret == 0 && later && !judged && as.by < N_SCALES; as.by++) {
-		take_windows(j, &as, &v);
-		level_sides(&v);
-		judged = judge_levels(j, &v, &as, l, 0);
-	}
+	if (ret == 0 && later)
+		verdict_judge_sides(j, &v, by->by, l);
 	return ret < 0 ? ret : 1;
 }
 

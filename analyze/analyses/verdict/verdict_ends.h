@@ -20,6 +20,8 @@ struct verdict_unserved {
 	bool accepted;	      /* and closed without a request */
 	double late, longest; /* connections that were accepted later; the wait of one, ns */
 	s64 call, error, tid; /* number of the system call << 8 | abi, 0: none; errno; who */
+	double first;	      /* of these failures */
+	double alone;	      /* one failed then, and none was accepted afterwards; 0: not so */
 };
 
 /* New connections that were answered and closed at once, before anything was read; n 0: none. */
@@ -40,4 +42,12 @@ struct verdict_outage {
 	s64 pid, next, port;
 	int code;   /* that it ended with; 0: by a signal, or in order */
 	bool first; /* it is the problem */
+};
+
+/* Connection attempts that the kernel dropped because an accept queue was full; n 0: none. */
+struct verdict_accept {
+	double n, start, end, max;
+	double first; /* ns: the reading that ends the first interval of the recording has some; 0
+		       */
+	s64 port;
 };

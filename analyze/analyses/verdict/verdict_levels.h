@@ -63,3 +63,9 @@ bool levels_differ(const struct levels *v, double least, double error, double *r
  */
 int verdict_quota_since(struct analysis_ctx *c, const struct judged *j, struct levels *v,
 			const struct limits *l, bool *ret_later, struct err *e);
+
+/* verdict_change.c: whether these sides are a change: fills j, else leaves it. by: of enum scaled.
+ */
+bool verdict_judge_sides(struct judged *j, struct levels *v, int by, const struct limits *l);
+/* verdict_since.c: what explains a change begins at ts: slow windows before are on no side. */
+bool verdict_start_at(struct judged *j, double ts, const struct limits *l);

@@ -450,6 +450,10 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_stuck_maybe(c, j, l, e);
 	if (ret == 0 && says[j->kind].say)
 		ret = says[j->kind].say(c, j, e);
+	if (ret == 0 && j->kind != VERDICT_connections && j->kind != VERDICT_accept)
+		ret = verdict_open_limit_say(c, j, e);
+	if (ret == 0 && j->status == STATUS_PROBLEM)
+		ret = verdict_replaced_say(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)
 		ret = verdict_tried(c, j, e);
 	if (ret == 0)

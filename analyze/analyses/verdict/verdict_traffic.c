@@ -9,6 +9,8 @@
  */
 #include "verdict_levels.h"
 
+#include "analyze/store/error_names.h"
+
 #include <stdlib.h>
 
 #define FEWER 0.9 /* of the outstanding requests: less demand */
@@ -47,9 +49,8 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 		" ts < ?3 AND service IN (SELECT id FROM service WHERE server=?1)),"
 		" m AS (SELECT protocol, status, code, count(*) AS n FROM x GROUP BY 1, 2, 3 ORDER BY n DESC"
 		" LIMIT 1) SELECT coalesce((SELECT name FROM x WHERE name IS NOT NULL GROUP BY name HAVING"
-		" 2 * count(*) > (SELECT count(*) FROM x)), 0), coalesce((SELECT nullif(k.code, '') FROM"
-		" request_code k WHERE k.id=m.code), m.status), m.protocol <= 2 AND m.status BETWEEN 400 AND 499"
-		" FROM m";
+		" 2 * count(*) > (SELECT count(*) FROM x)), 0), " ERROR_CODE_OF
+		", protocol <= 2 AND status BETWEEN 400 AND 499 FROM m e";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "idd", j->about.id, in->start, in->end);
 
