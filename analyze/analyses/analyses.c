@@ -158,7 +158,9 @@ static const char names[] = "CREATE INDEX IF NOT EXISTS process_of ON process(pi
 			    "CREATE INDEX IF NOT EXISTS futex_of ON futex(id);"
 			    "CREATE INDEX IF NOT EXISTS service_of ON service(id);"
 			    "CREATE INDEX IF NOT EXISTS server_of ON server(id);"
-			    "CREATE INDEX IF NOT EXISTS client_of ON client(id)";
+			    "CREATE INDEX IF NOT EXISTS client_of ON client(id);"
+			    "CREATE INDEX IF NOT EXISTS request_name_of ON request_name(id);"
+			    "CREATE INDEX IF NOT EXISTS request_code_of ON request_code(id)";
 
 const struct analysis *analysis_named(const char *name, struct err *e)
 {

@@ -28,7 +28,7 @@ static const struct finding_query reclaim = {
 	"SELECT * FROM reclaim ORDER BY dur DESC",
 	"SELECT 'process' AS kind, t.pid AS id, count(*) AS n, total(r.dur) AS \"time:ns\","
 	" max(r.dur) AS \"max:ns\", sum(r.kind > 0) AS limited FROM reclaim r"
-	" JOIN (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid) t ON t.tid=r.tid"
+	" CROSS JOIN (SELECT tid, max(pid) AS pid FROM thread GROUP BY tid) t ON t.tid=r.tid"
 	" GROUP BY t.pid HAVING total(r.dur) >= max(?1, 1) ORDER BY total(r.dur) DESC, t.pid LIMIT 3",
 	NULL,
 };

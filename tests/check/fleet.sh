@@ -30,6 +30,8 @@ mkdir other && touch other/file
 prints "a directory of another kind is refused" 1 'neither empty nor made by' "$analyze" export --parquet other demo.obs
 mkdir old && echo 3 >old/tables-version
 prints "other tables are not mixed" 5 'tables of another version' "$analyze" export --parquet old demo.obs
+mkdir piped && mkfifo piped/tables-version
+prints "a FIFO in a shared directory blocks nothing" 5 'tables of another version' timeout -s KILL 60 "$analyze" export --parquet piped demo.obs
 prints "parts are refused" 1 'complete recordings' "$analyze" export --parquet fleet --pid 1 demo.obs
 prints "formats are refused" 1 'files only' "$analyze" export --parquet fleet -f csv demo.obs
 prints "several files need it" 1 'only --parquet' "$analyze" export -o x demo.obs demo-fault.obs

@@ -468,6 +468,23 @@ for f in large open; do
 done >/dev/null 2>&1
 is "what is made of a private recording is private" "$(find large.txt large.json large.cmp large.html -perm 600 | wc -l)" 4
 is_empty "and its plots" "$(find large.plots -type f ! -perm 600)"
+# all other writers: each format, each command that makes a file
+$o cut --from 800ms --to 830ms -o tiny.obs "$whole" 2>/dev/null
+mkdir made
+for f in $(sed -n 's/^EXPORT("\([a-z-]*\)".*/\1/p' "$top/analyze/export/exports.def") csv; do $o export -f "$f" -o "made/$f" tiny.obs; done 2>/dev/null
+for v in cut redact migrate repair symbols load; do $o $v -o made/$v tiny.obs; done 2>/dev/null
+{
+	$o request --html made/request slowest tiny.obs
+	$o export --parquet made/parquet tiny.obs
+	$o redact -o tiny-other.obs tiny.obs
+	$o merge -o made/merge tiny.obs tiny-other.obs
+	for f in json markdown; do $o report --$f -o made/report-$f tiny.obs; done
+	$o compare --force --html made/compare tiny.obs tiny.obs
+	$o compare --force --plot made/plots tiny.obs tiny.obs
+} >/dev/null 2>&1
+is "what each writer makes of it: some need samples or calls of functions" "$(ls -x -w 300 made | tr -s ' ')" \
+	"compare csv cut folded json load merge migrate openmetrics otlp parquet perfetto plots redact repair report-json report-markdown request symbols"
+is_empty "is private" "$(find made -type f ! -perm 600)"
 $o report -o input.txt - <large.obs && cat open.obs | $o report -o pipe.txt - && $o report -o from.txt - <open.obs
 is "of standard input that is private, or a pipe, too" "$(stat -c %a input.txt pipe.txt from.txt | tr '\n' ' ')" "600 600 644 "
 is "of an open one it is open" "$(find open.txt open.json open.cmp open.html -perm 644 | wc -l)" 4

@@ -92,6 +92,20 @@ static int read_range(struct analysis_ctx *c, struct judged *j, const double ran
 	return ret;
 }
 
+/* Whether there may be any: all answers need not be put in the order of their connections. */
+static int may_be(bool *ret, struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(*) FROM (SELECT 1 FROM request WHERE sends > 1 AND acked BETWEEN ?2 AND ?3 AND"
+		" NOT lossy AND service IN (SELECT id FROM service WHERE server=?1) LIMIT ?4)";
+	s64 n = 0;
+	int r = db_int(c->db, &n, e, sql, "iddi", j->about.id, ACK_DELAYED, ACK_DELAYED + ACK_TICK,
+		       (s64)LEAST);
+
+	*ret = n >= LEAST;
+	return r;
+}
+
 /* ---- of the whole recording ---- */
 
 /* Sums over late answers whose next request follows soon: x is the ACK, y that request. */
@@ -174,11 +188,15 @@ static int read_change(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
-	int ret = 0;
+	bool any;
+	int ret;
 
 	if (j->about.kind != SUBJECT_server || j->status == STATUS_UNKNOWN || !j->n_windows ||
 	    l->latency > ACK_DELAYED)
 		return 0;
+	ret = may_be(&any, c, j, e);
+	if (ret < 0 || !any)
+		return ret;
 	if (j->status == STATUS_NONE)
 		ret = read_change(c, j, e);
 	if (ret == 0 && !(j->nagle.n > 0))

@@ -11,20 +11,28 @@
 
 #define DEADLOCKS_LEAST 2
 #define FAILED		1e9 /* ns that one counts: as in verdict_rank.c */
+#define ENDED_MOST	100 /* longest sleeps that are looked for in requests */
 
-/* Rows q of requests that failed so. */
-#define FAILING                                                                                      \
-	"request q JOIN request_error e ON e.tid=q.tid AND e.ts BETWEEN q.ts AND q.ts + q.dur WHERE" \
-	" q.errors > 0 AND " ERROR_CODE_OF " IN " DEADLOCKS                                          \
-	" AND q.service IN (SELECT id FROM service WHERE server=?1)"
+/*
+ * Table f: requests of a server that failed so. The one that an answer belongs to is the last that
+ * its thread had read of this client.
+ */
+#define FAILING                                                                                        \
+	"WITH q AS MATERIALIZED (SELECT ts, dur, queued, tid, client, coalesce(name, 0) AS name FROM"  \
+	" request WHERE errors > 0 AND service IN (SELECT id FROM service WHERE server=?1)), x AS"     \
+	" (SELECT tid, client, at, code, max(read) OVER (PARTITION BY tid, client ORDER BY at, code"   \
+	" NOT NULL) AS read FROM (SELECT tid, client, ts AS at, ts AS read, NULL AS code FROM q UNION" \
+	" ALL SELECT e.tid, e.client, e.ts, NULL, " ERROR_CODE_OF                                      \
+	" AS code FROM request_error e WHERE " ERROR_CODE_OF " IN " DEADLOCKS                          \
+	")), f AS MATERIALIZED (SELECT q.*, q.ts + q.dur AS till, x.code FROM x CROSS JOIN q ON"       \
+	" q.tid=x.tid AND q.client=x.client AND q.ts=x.read WHERE x.code NOT NULL AND x.at <= till)"
 
 int verdict_deadlocks(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	static const char sql[] =
-		"SELECT count(*), min(ts), max(till), iif(min(name)=max(name), name, 0), max(code), coalesce((SELECT"
-		" sum(exchanges) FROM request_stat s WHERE s.name=x.name AND s.service IN (SELECT id FROM service WHERE"
-		" server=?1)), 0) FROM (SELECT q.ts - q.queued AS ts, q.ts + q.dur AS till, coalesce(q.name, 0) AS name,"
-		" " ERROR_CODE_OF " AS code FROM " FAILING ") x";
+	static const char sql[] = FAILING
+		" SELECT count(*), min(ts - queued), max(till), iif(min(name)=max(name), name, 0), max(code),"
+		" coalesce((SELECT sum(exchanges) FROM request_stat s WHERE s.name=f.name AND s.service IN (SELECT"
+		" id FROM service WHERE server=?1)), 0) FROM f";
 	struct verdict_locked *k = &j->locked;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "i", j->about.id);
@@ -50,13 +58,15 @@ int verdict_deadlocks(struct analysis_ctx *c, struct judged *j, struct err *e)
 /* The longest wait of another request that such a failure ended. */
 static int put_other(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
-	static const char sql[] =
-		"WITH f AS MATERIALIZED (SELECT q.tid, q.ts, q.ts + q.dur AS till FROM " FAILING
-		") SELECT f.tid, s.dur, (SELECT r.rowid FROM request r WHERE r.tid=s.tid AND r.ts <= s.ts AND r.ts +"
-		" r.dur >= s.ts + s.dur AND r.service IN (SELECT id FROM service WHERE server=?1) LIMIT 1) AS other,"
-		" s.tid, s.ts FROM thread_state s CROSS JOIN f ON f.tid=s.waker WHERE s.context=0 AND s.state IN (state_id('futex'),"
-		" state_id('poll')) AND s.ts + s.dur BETWEEN f.ts AND f.till AND other NOT NULL ORDER BY s.dur DESC, 1"
-		" LIMIT 1";
+	static const char sql[] = FAILING
+		", s AS (SELECT tid, ts, dur, waker, at, max(till) OVER (PARTITION BY waker ORDER BY at, tid NOT NULL)"
+		" AS till FROM (SELECT NULL AS tid, ts, 0 AS dur, tid AS waker, ts AS at, till FROM f UNION ALL SELECT"
+		" tid, ts, dur, waker, ts + dur, NULL FROM thread_state WHERE context=0 AND state IN"
+		" (state_id('futex'), state_id('poll')) AND waker IN (SELECT tid FROM f))), l AS MATERIALIZED (SELECT *"
+		" FROM s WHERE tid NOT NULL AND at <= till ORDER BY dur DESC, waker LIMIT ?2) SELECT waker, dur, (SELECT"
+		" r.rowid FROM request r WHERE r.tid=l.tid AND r.ts <= l.ts AND r.ts + r.dur >= l.at AND r.service IN"
+		" (SELECT id FROM service WHERE server=?1) LIMIT 1) AS other, tid, ts FROM l WHERE other NOT NULL ORDER"
+		" BY dur DESC, waker LIMIT 1";
 	struct value values[] = {
 		VALUE_SUBJECT("other", request, 0),
 		VALUE_NUMBER("length", 0, "ns"),
@@ -70,7 +80,7 @@ static int put_other(struct analysis_ctx *c, const struct judged *j, struct err 
 	struct buf caller = { 0 };
 	sqlite3_stmt *q;
 	s64 from, tid;
-	int ret = db_query(&q, c->db, e, sql, "i", j->about.id), found;
+	int ret = db_query(&q, c->db, e, sql, "ii", j->about.id, (s64)ENDED_MOST), found;
 
 	if (ret < 0)
 		return ret;
