@@ -49,6 +49,7 @@ struct cause {
 	char path[512];	       /* functions of the slow units: "caller > function"; "" */
 	double path_share, path_low, path_high, path_samples;
 	bool path_same;	    /* on a CPU: no larger share of it than of baseline units */
+	bool for_computing; /* a lock that threads have while they compute */
 	const char *reason; /* of waits in the kernel; NULL: not known */
 	char failed[40], failed_for[40]; /* code of an error, and its name; "" */
 	char file[256]; /* whose lock was waited for; the cgroup at its limit; what a green thread

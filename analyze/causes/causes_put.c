@@ -162,6 +162,7 @@ static void add_load_name(const struct reporting *r, struct cause *c)
 	CHILD_VALUE(child, VALUE_SUBJECT, "name", request_name, l->name);
 	CHILD_VALUE(child, VALUE_NUMBER, "part", 100 * l->part, "%");
 	CHILD_VALUE(child, VALUE_NUMBER, "samples", l->samples, "");
+	CHILD_VALUE(child, VALUE_TEXT, "holds", c->for_computing ? "the lock" : NULL);
 	if (isnan(l->rate))
 		return;
 	CHILD_VALUE(child, VALUE_NUMBER, "rate", l->rate, "1/s");
@@ -178,8 +179,8 @@ static void add_load(struct reporting *r, struct cause *c)
 		return;
 	/* a wait for something else is explained by that */
 	if (c->category != CATEGORY_cpu && c->category != CATEGORY_queue && !c->own &&
-	    !ends_on_own_cpu(r, c) && kind != FINDING_load_less && kind != FINDING_load_dropped &&
-	    kind != FINDING_load_closed)
+	    !c->for_computing && !ends_on_own_cpu(r, c) && kind != FINDING_load_less &&
+	    kind != FINDING_load_dropped && kind != FINDING_load_closed)
 		return;
 	r->load_said = true;
 	if (kind == FINDING_load_dearer && queue_between(r->d))

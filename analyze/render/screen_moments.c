@@ -12,7 +12,7 @@
 	" client.id=x.peer), '')"
 
 static const char pauses_sql[] =
-	"SELECT ts, dur, 'pause, ' || printf('%,d', waiting) || ' waited', iif(request IS NULL, '',"
+	"SELECT ts, dur, 'pause, ' || printf('%,d', victims) || ' waited', iif(request IS NULL, '',"
 	" coalesce((SELECT n.name || ' from ' FROM request q JOIN request_name n ON n.id=q.name"
 	" WHERE q.rowid=x.request), '') || " PEER
 	") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 AND"

@@ -4,6 +4,13 @@
 
 #include "say.h"
 
+/* A thread of this server, v, is named as what the first one waits for: no other problem. */
+#define IS_OFFENDER                                                                                 \
+	"(subject_kind='server' AND EXISTS (SELECT 1 FROM verdict w JOIN finding f ON f.parent="    \
+	"w.finding AND f.kind='pause_worker' JOIN finding_value x ON x.finding=f.id AND"            \
+	" x.name='worker' JOIN thread t ON t.tid=x.id JOIN service s ON s.pid=t.pid WHERE w.rank=1" \
+	" AND s.server=v.subject))"
+
 /* "redis:6379 (GET slower since 10:02:03.120)" */
 static int add_other(struct screen *s, sqlite3 *db, sqlite3_stmt *q, struct err *e)
 {
@@ -39,8 +46,10 @@ static int count_others(struct screen *s, sqlite3 *db, s64 named, struct err *e)
 
 	for (i = 0; i < sizeof(of) / sizeof(of[0]) && ret == 0; i++) {
 		n = 0;
-		ret = db_int(db, &n, e, "SELECT count(*) FROM verdict WHERE rank > 1 AND status=?1",
-			     "s", of[i].status);
+		ret = db_int(
+			db, &n, e,
+			"SELECT count(*) FROM verdict v WHERE rank > 1 AND status=?1 AND NOT " IS_OFFENDER,
+			"s", of[i].status);
 		n -= i == 0 ? named : 0;
 		if (ret == 0 && n > 0) {
 			ret = buf_printf(&s->others, e, "%s%lld%s%s%s", any ? "; " : "",
@@ -57,7 +66,8 @@ int screen_others(struct screen *s, sqlite3 *db, struct err *e)
 {
 	s64 n = 0, named = 0;
 	sqlite3_stmt *q;
-	int ret = db_int(db, &n, e, "SELECT count(*) FROM verdict WHERE rank > 1", "");
+	int ret = db_int(db, &n, e,
+			 "SELECT count(*) FROM verdict v WHERE rank > 1 AND NOT " IS_OFFENDER, "");
 
 	if (ret < 0 || !n)
 		return ret;
@@ -65,7 +75,8 @@ int screen_others(struct screen *s, sqlite3 *db, struct err *e)
 		&q, db, e,
 		"SELECT subject_kind, subject, kind, start, (SELECT n.name FROM finding_value x"
 		" JOIN request_name n ON n.id=x.id WHERE x.finding=v.finding AND x.name='name' AND"
-		" x.kind='request_name') FROM verdict v WHERE rank > 1 AND status='problem' ORDER"
+		" x.kind='request_name') FROM verdict v WHERE rank > 1 AND status='problem' AND NOT " IS_OFFENDER
+		" ORDER"
 		" BY rank LIMIT ?1",
 		"i", (s64)SCREEN_OTHERS);
 	if (ret < 0)

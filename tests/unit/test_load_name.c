@@ -155,9 +155,70 @@ static void time_without_requests_of_samples_is_no_baseline(void **state)
 	db_close(db);
 }
 
+/*
+ * From 6 s on, requests wait 8 ms for a futex, in this function, while a request of another name is
+ * on the CPU.
+ */
+static sqlite3 *waits_in(const char *function)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	long t, at, end;
+
+	begin_host(&b);
+	buf_printf(&b, &e,
+		   "@recorder\n9 0 info text=\"stack_threshold=1000000\"\n"
+		   "9 0 module id=1 kind=3 path=\"/usr/bin/python3\"\n"
+		   "9 0 frame id=1 module=1 address=1\n9 0 frame id=2 module=1 address=2\n"
+		   "9 0 stack id=2 frame=1\n9 0 stack id=3 caller=2 frame=2\n"
+		   "9 0 symbol frame=1 text=\"main\"\n9 0 symbol frame=2 text=\"%s\"\n@cpu 0\n",
+		   function);
+	for (t = 20; t < SECONDS * 1000 - 200; t += 20) {
+		at = t * MS;
+		end = at + (t > SLOW ? 10 : 2) * MS;
+		ask(&b, 1, 100, at, at + 20000, end);
+		if (t <= SLOW)
+			continue;
+		buf_printf(&b, &e, "%ld 100 offcpu pid=100 dur=%ld user_stack=3 state=1\n",
+			   at + 9 * MS, 8 * MS);
+		buf_printf(&b, &e, "%ld 100 switch next=104 state=1\n", at + MS);
+		ask(&b, 4, 104, at, at + MS + 20000, at + 8 * MS);
+		buf_printf(&b, &e, "%ld 104 sample pid=100 weight=10000000 user_stack=2\n",
+			   at + 2 * MS);
+		buf_printf(&b, &e, "%ld 104 waking target=100 context=1\n", at + 9 * MS - 1000);
+		buf_printf(&b, &e, "%ld 104 switch next=100 state=1\n", at + 9 * MS);
+		buf_printf(&b, &e, "%ld 100 syscall_args nr=futex arg0=4096 dur=%ld\n",
+			   at + 9 * MS + 1000, 8 * MS + 5000);
+	}
+	return analysed(loaded_buf(&b), NULL);
+}
+
+/* Threads have an interpreter's lock while they compute; another lock they may have asleep. */
+static void who_computes_has_the_lock_of_the_interpreter(void **state)
+{
+	static const char said[] =
+		"SELECT count(*) FROM cause c JOIN finding f ON f.parent=c.finding"
+		" WHERE c.rank=1 AND f.kind='load_name'";
+	sqlite3 *db = waits_in("PyEval_RestoreThread");
+
+	(void)state;
+	is_text(db, "SELECT category FROM cause WHERE rank=1", "futex");
+	is_text(db, "SELECT path FROM cause WHERE rank=1",
+		"main > PyEval_RestoreThread (waits for Python's interpreter lock)");
+	is_number(db, said, 1);
+	is_number(db, FINDING_VALUE("load_name", "name", "v.id"), 4);
+	is_text(db, FINDING_VALUE("load_name", "holds", "v.text"), "the lock");
+	db_close(db);
+	db = waits_in("PyThread_acquire_lock");
+	is_text(db, "SELECT category FROM cause WHERE rank=1", "futex");
+	is_number(db, said, 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(who_computes_has_the_lock_of_the_interpreter),
 		T(the_name_with_the_added_cpu_time_is_named),
 		T(exchanges_of_several_requests_have_no_name),
 		T(time_without_requests_of_samples_is_no_baseline),

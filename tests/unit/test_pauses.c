@@ -96,6 +96,7 @@ static void a_request_that_runs_alone_is_a_pause(void **state)
 	db = answered(&x);
 	is_number(db, "SELECT count(*) FROM pause", 1);
 	assert_in_range(asked(db, "SELECT dur FROM pause"), 300 * MS, 301 * MS);
+	is_number(db, "SELECT victims FROM pause", 1);
 	is_number(db, "SELECT tid FROM pause", 100);
 	is_number(db, "SELECT fd FROM pause", 8);
 	is_number(db, "SELECT recv_bytes FROM pause", 29);
@@ -430,10 +431,57 @@ static void who_waits_twice_is_one(void **state)
 	db_close(db);
 }
 
+/* Three requests are read; the thread answers nothing for 300 ms, then the last one 5 ms later. */
+static sqlite3 *last_of_three(bool sleeps, bool queues)
+{
+	struct text x = { 0 };
+	int fd;
+
+	head(&x);
+	many(&x, 100, 600, MS);
+	text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t, x.t + 1000);
+	for (fd = 5; fd < 8; fd++)
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
+			  x.t + 2000 * fd, fd);
+	x.t += 20000;
+	if (queues)
+		text_line(&x, "%ld 100 switch next=300\n%ld 300 switch next=100 state=1", x.t,
+			  x.t + 200 * MS);
+	if (sleeps)
+		stays(&x, "fsync", 3, 0);
+	else
+		x.t += 300 * MS;
+	for (fd = 5; fd < 7; fd++)
+		text_line(&x, "%ld 100 syscall nr=write fd=%d ret=9 count=9 dur=200",
+			  x.t + 1000 * fd, fd);
+	x.t += 5 * MS;
+	return judged(&x);
+}
+
+/* The request for which the thread runs, or waits for a CPU, delays the others. */
+static void a_request_is_no_victim_of_itself(void **state)
+{
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		db = last_of_three(i == 2, i == 1);
+		is_number(db, "SELECT waiting FROM pause WHERE counts", 3);
+		is_number(db, "SELECT victims FROM pause WHERE counts", i == 2 ? 3 : 2);
+		is_within(db, "SELECT max_wait FROM pause WHERE counts", 305e6, 305.1e6);
+		is_within(db, "SELECT victim_wait FROM pause WHERE counts", i == 2 ? 305e6 : 300e6,
+			  i == 2 ? 305.1e6 : 300.1e6);
+		is_number(db, "SELECT waited FROM verdict", i == 2 ? 3 : 2);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(who_waits_twice_is_one),
+		T(a_request_is_no_victim_of_itself),
 		T(silences_are_as_defined),
 		T(a_request_that_runs_alone_is_a_pause),
 		T(a_slow_request_among_answered_ones_is_no_pause),

@@ -79,5 +79,6 @@ int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e)
 	if (!o.read || o.unread || o.answering)
 		return 0;
 	r->wait = "waiting in poll with all requests already read";
+	r->all_read = true;
 	return read_before(&r->before, db, r->judged, p->start, e);
 }

@@ -10,6 +10,7 @@ struct pause_root {
 	s64 abi; /* of system calls */
 	bool sends;
 	const char *wait; /* what its thread did, more exactly than its state; NULL: as the state */
+	bool all_read;	  /* it slept in poll, not woken, with all requests read */
 	struct buf of;	  /* the client whose input, or reading, was waited for */
 	struct buf caller;		    /* functions in which its thread waited */
 	const char *reason;		    /* of its waits in the kernel; NULL: not known */
@@ -96,6 +97,9 @@ void pause_reclaim_free(struct pause_reclaim *r);
 int pause_filelock_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_before.c: the same: which request of a new name may hold what they wait for. */
 int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
+/* pause_worker.c: the same: of the processes of its program, the thread that alone works. */
+int pause_worker_put(struct analysis_ctx *c, const struct judged *j, const struct judged *one,
+		     s64 pid, struct err *e);
 /* pause_awaited.c: the same: a thread that ended such waits before hears of its peer no more. */
 int pause_awaited_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_signal.c: the same: a signal after which the thread opened files and answered nothing. */

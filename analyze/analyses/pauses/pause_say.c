@@ -428,6 +428,8 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 && first && disk)
 		ret = pause_disk_put(c, j, &p->root, e);
+	if (ret == 0 && p->root.all_read)
+		ret = pause_worker_put(c, j, &at, p->pid, e);
 	if (ret == 0 && p->largest == DID_input && p->root.tid <= 0)
 		ret = pause_awaited_put(c, j, e);
 	if (ret == 0)

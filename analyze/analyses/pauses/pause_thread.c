@@ -63,6 +63,18 @@ static s64 middle_of(const struct pause *p)
 	return p->start + (p->end - p->start) / 2;
 }
 
+static void longest_of(struct pause *p, const struct row_request *row, s64 wait)
+{
+	if (wait <= p->max_wait) {
+		p->next_wait = wait > p->next_wait ? wait : p->next_wait;
+		return;
+	}
+	p->next_wait = p->max_wait;
+	p->max_wait = wait;
+	p->max_ts = row->ts;
+	p->max_fd = row->fd;
+}
+
 /* The request that spans it: the last one read before its middle. */
 void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64 end)
 {
@@ -71,7 +83,7 @@ void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64
 
 	p->connection = p->waiting++ ? p->connection : connection;
 	p->several |= p->connection != connection;
-	p->max_wait = wait > p->max_wait ? wait : p->max_wait;
+	longest_of(p, row, wait);
 	p->waited += wait;
 	p->readers += ts <= middle && row->tid == p->tid;
 	if (ts <= middle && end == p->end) {
@@ -111,6 +123,9 @@ static void on_state(struct pause *v, size_t n, sqlite3_stmt *q)
 		if (!part)
 			continue;
 		v[i].spent[state] += part;
+		if (v[i].reads && (queued || state == STATE_run))
+			v[i].worked +=
+				pause_within(&v[i], ts > v[i].read.ts ? ts : v[i].read.ts, end);
 		if (!queued) {
 			v[i].waker[state] = sqlite3_column_int64(q, 4);
 		} else if (part > v[i].longest) {
@@ -234,6 +249,20 @@ static void choose_own(struct pause *p)
 		p->request = 0;
 }
 
+/*
+ * The request that the thread read itself, and for which it ran or was queued for half of the
+ * pause, delays the others: it is no victim of itself, unless no other waited.
+ */
+static void count_victims(struct pause *p)
+{
+	bool own = p->reads && p->read.tid == p->tid && p->waiting > 1 &&
+		   2 * p->worked >= p->end - p->start;
+	bool longest = own && p->max_ts == p->read.ts && p->max_fd == p->read.fd;
+
+	p->victims = p->waiting - own;
+	p->victim_wait = longest ? p->next_wait : p->max_wait;
+}
+
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 {
 	static const char states[] = "SELECT tid, ts, dur, state, waker, object FROM thread_state"
@@ -265,10 +294,11 @@ int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 		if (i && v[i - 1].tid == v[i].tid && v[i - 1].latest > v[i].end)
 			v[i].latest = v[i - 1].latest;
 	}
-	ret = scan(v, n, db, states, from, to, on_state, e);
+	ret = scan(v, n, db, reads, from, to, on_read, e);
 	if (ret == 0)
-		ret = scan(v, n, db, reads, from, to, on_read, e);
+		ret = scan(v, n, db, states, from, to, on_state, e);
 	for (i = 0; i < n; i++) {
+		count_victims(&v[i]);
 		choose_partner(&v[i]);
 		choose_own(&v[i]);
 		choose_asker(&v[i]);

@@ -340,7 +340,7 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 	size_t i;
 	int k, s,
 		ret = db_query(&q, c->db, e,
-			       "INSERT INTO pause VALUES(?,?,?,?,?,?,?,?,"
+			       "INSERT INTO pause VALUES(?,?,?,?,?,?,?,?,?,?,"
 #define STATE(id, name, ...) "?,"
 #include "analyze/store/waits.def"
 #undef STATE
@@ -350,7 +350,8 @@ static int put_rows(struct analysis_ctx *c, const struct found_pauses *f, struct
 	for (i = 0; i < f->n && ret == 0; i++) {
 		const struct pause *p = &f->v[i];
 		const s64 head[] = { (s64)i + 1, p->server,	    p->pid,	p->tid,
-				     p->start,	 p->end - p->start, p->waiting, p->max_wait };
+				     p->start,	 p->end - p->start, p->waiting, p->max_wait,
+				     p->victims, p->victim_wait };
 		const s64 tail[] = { p->request_ts, p->request_dur, p->fd,   p->client,
 				     p->received,   p->sent,	    p->edge, p->lossy,
 				     p->waited,	    p->service,	    p->name };

@@ -16,6 +16,8 @@ struct pause {
 	s64 start, end;
 	s64 latest;		       /* end of those of its thread that do not start after it */
 	s64 waiting, max_wait, waited; /* waited: ns, all of them */
+	s64 next_wait, max_ts, max_fd; /* the second longest wait; of the longest: read, fd */
+	s64 victims, victim_wait;      /* without its own request, if others waited */
 	s64 connection;		       /* of the first that waited */
 	bool several;		       /* connections that waited */
 	bool stall;		       /* of some requests of its name: pause_stalls.h */
@@ -29,6 +31,7 @@ struct pause {
 	struct row_request read;  /* the last one that the thread itself read before its middle */
 	s64 read_id;		  /* 0: none, or it has no answer */
 	bool reads;		  /* there is one */
+	s64 worked;		  /* ns since then that it was on a CPU, or queued for one */
 	bool edge, lossy;
 
 	s64 spent[N_STATES];

@@ -120,11 +120,12 @@ struct verdict_locked {
 };
 
 struct judged_pause {
-	s64 id, start, end, waiting, max_wait;
-	double slept;	  /* share in poll or on a socket: waiting for input */
-	double polled;	  /* share in poll */
-	double queued;	  /* share in the run queue */
-	double ran;	  /* share on a CPU */
+	s64 id, start, end, waiting;
+	s64 victims, victim_wait; /* without the request that delays the others */
+	double slept;		  /* share in poll or on a socket: waiting for input */
+	double polled;		  /* share in poll */
+	double queued;		  /* share in the run queue */
+	double ran;		  /* share on a CPU */
 	s64 amid, late;	  /* requests that arrived in its middle, and shortly before its end */
 	bool named;	  /* a request with a name waits for most of it */
 	s64 read, reader; /* of the last of the late ones: its read, and by which thread; 0: none */

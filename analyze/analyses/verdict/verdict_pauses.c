@@ -182,7 +182,7 @@ static void count(struct analysis_ctx *c, struct judged *j, const struct limits 
 			continue;
 		j->counted++;
 		j->paused += length(p);
-		j->waited += (double)p->waiting;
+		j->waited += (double)p->victims;
 		j->start = isnan(j->start) ? (double)p->start : j->start;
 		j->end = (double)p->end;
 	}

@@ -32,9 +32,9 @@ double verdict_quantile(const struct hist *h, double q)
 static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	static const char sql[] =
-		"SELECT id, ts, ts + dur, waiting, max_wait, edge, 1.0 * (poll + socket) / dur,"
+		"SELECT id, ts, ts + dur, waiting, victim_wait, edge, 1.0 * (poll + socket) / dur,"
 		" 1.0 * (woken + preempted) / dur, service, name, usual, waited, stall,"
-		" 1.0 * run / dur, 1.0 * poll / dur FROM (SELECT * FROM pause WHERE server=?1 AND NOT lossy ORDER BY id LIMIT ?2)"
+		" 1.0 * run / dur, 1.0 * poll / dur, victims FROM (SELECT * FROM pause WHERE server=?1 AND NOT lossy ORDER BY id LIMIT ?2)"
 		" ORDER BY service + name > 0, ts"; /* ids are by length */
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "ii", j->about.id, (s64)JUDGED_PAUSES);
@@ -51,7 +51,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		p->start = sqlite3_column_int64(q, 1);
 		p->end = sqlite3_column_int64(q, 2);
 		p->waiting = sqlite3_column_int64(q, 3);
-		p->max_wait = sqlite3_column_int64(q, 4);
+		p->victim_wait = sqlite3_column_int64(q, 4);
 		p->slept = sqlite3_column_double(q, 6);
 		p->queued = sqlite3_column_double(q, 7);
 		dur = (double)(p->end - p->start);
@@ -64,6 +64,7 @@ static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 		p->stall = sqlite3_column_int(q, 12);
 		p->ran = sqlite3_column_double(q, 13);
 		p->polled = sqlite3_column_double(q, 14);
+		p->victims = sqlite3_column_int64(q, 15);
 		j->n_pauses++;
 		if (judged_is_part(p))
 			continue;

@@ -31,7 +31,7 @@ static int say_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
 			continue;
 		if (j->pauses[i].end >= c->duration)
 			last = (double)j->pauses[i].start;
-		max_wait = fmax(max_wait, (double)j->pauses[i].max_wait);
+		max_wait = fmax(max_wait, (double)j->pauses[i].victim_wait);
 		for (k = 0; k < LENGTHS_NAMED; k++)
 			if (dur > longest[k]) {
 				swap = longest[k];

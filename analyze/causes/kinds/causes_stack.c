@@ -7,6 +7,7 @@
 #include "analyze/analyses/waits/kernel_reason.h"
 #include "analyze/causes/causes.h"
 #include "analyze/causes/paths.h"
+#include "analyze/store/stacks/function_waits.h"
 #include "analyze/store/stacks/stack_brief.h"
 
 #include <stdio.h>
@@ -91,6 +92,16 @@ static int find_spent(struct path *p, const struct sides *s, struct samples *d,
 	return ret;
 }
 
+static bool is_for_computing(const struct callstacks *stacks, const struct path *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->n; i++)
+		if (function_waits_for_computing(stacks->codes[p->codes[i]].name))
+			return true;
+	return false;
+}
+
 static int name_path(struct samples *d, struct cause *c, const struct callstacks *stacks,
 		     bool dearer, struct err *e)
 {
@@ -129,8 +140,10 @@ static int name_path(struct samples *d, struct cause *c, const struct callstacks
 		c->path_high = p->high;
 		c->path_samples = p->samples;
 	}
-	if (ret == 0 && wait)
+	if (ret == 0 && wait) {
+		c->for_computing = is_for_computing(stacks, p);
 		c->reason = reason_of(&s, stacks);
+	}
 	sides_free(&s);
 	free(p);
 	return ret;

@@ -2,6 +2,7 @@
 #include "callstacks.h"
 
 #include "frame_sql.h"
+#include "function_waits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -190,13 +191,16 @@ static const char *end_of(const char *file)
 static int say_name(struct buf *out, const struct callstacks *s, u32 code, const char *after,
 		    struct err *e)
 {
-	const char *name = s->codes[code].name, *file;
+	const char *name = s->codes[code].name, *file, *waits;
 	int n;
 
 	file = script_of(name, &n);
 	if (file)
 		return buf_printf(out, e, "%.*s %s%s%s", n < NAME_SHOWN ? n : NAME_SHOWN, name,
 				  end_of(file) == file ? "" : "...", end_of(file), after);
+	waits = function_waits(name);
+	if (waits)
+		return buf_printf(out, e, "%s (%s)%s", name, waits, after);
 	return buf_printf(out, e, "%.*s%s%s", NAME_SHOWN, name,
 			  strlen(name) > NAME_SHOWN ? "..." : "", after);
 }
