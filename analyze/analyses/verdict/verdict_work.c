@@ -89,9 +89,22 @@ double work_by_chance(const struct work *l)
 	return each * CHANCE * sqrt(expected(l) * (1 + l->in.time / l->out.time));
 }
 
-bool work_is_full(const struct work *l, double edges)
+bool work_is_full(const struct work *l, const struct levels *v, double width)
 {
-	return l->in.run + l->in.runq >= (1 - IDLE_MOST) * l->threads * (l->in.time - edges);
+	double busy = 0, time = 0;
+	int i;
+
+	for (i = 1; i + 1 < v->n; i++) {
+		if (!v->slow[i - 1] || !v->slow[i] || !v->slow[i + 1] || v->neither[i])
+			continue;
+		busy += l->run[v->window[i]] + l->runq[v->window[i]];
+		time += width;
+	}
+	if (!(time > 0)) {
+		busy = l->in.run + l->in.runq;
+		time = l->in.time;
+	}
+	return busy >= (1 - IDLE_MOST) * l->threads * time;
 }
 
 bool work_is_usual(const struct work *l, double early, double spare)

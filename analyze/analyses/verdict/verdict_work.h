@@ -29,10 +29,10 @@ void work_divide(struct work *l, const struct judged *j, const struct levels *v)
 double work_by_chance(const struct work *l);
 
 /*
- * No room: the serving threads are idle in it for 8 % or less. edges, ns: of it, in which a queue
- * does not wait yet, or no longer.
+ * No room: the serving threads are idle for 8 % of it or less. In the windows at its edges, of
+ * width ns, a queue may just begin, or end: they count only if there are no others.
  */
-bool work_is_full(const struct work *l, double edges);
+bool work_is_full(const struct work *l, const struct levels *v, double width);
 
 /*
  * As many arrive in it as outside, each takes as long and as much CPU time, and other programs take
