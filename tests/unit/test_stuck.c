@@ -234,15 +234,45 @@ static void other_waits_since_before_are_no_problem(void **state)
 	}
 }
 
+/* Process 400 answers on port 81; for one request it waits for the server, by thread 101. */
+static void front(struct text *x, long from, long till)
+{
+	long t;
+
+	text_line(x, "@recorder\n4 400 thread pid=400 state=83 comm=\"front\"");
+	text_line(x,
+		  "20 400 fd pid=400 fd=5 mode=0140000 ino=405 family=2 role=2 socktype=1 sport=81"
+		  " dport=4405 saddr=127.0.0.1 daddr=10.0.0.9");
+	text_line(x,
+		  "20 400 fd pid=400 fd=9 mode=0140000 ino=409 family=2 role=connected socktype=1"
+		  " sport=40008 dport=80 saddr=10.0.0.9 daddr=127.0.0.1\n@cpu 2");
+	for (t = MS; t < 3000 * MS; t = t == from ? till + 2 * MS : t + 2 * MS) {
+		text_line(x, "%ld 0 waking target=400 context=1\n%ld 0 switch next=400", t,
+			  t + 1000);
+		text_line(x, "%ld 400 syscall nr=read fd=5 ret=29 count=99 dur=200", t + 3000);
+		if (t == from) {
+			text_line(x, "%ld 400 syscall nr=sendto fd=9 ret=20 count=20 dur=200",
+				  t + 5000);
+			text_line(x, "%ld 400 switch next=0 state=1", t + 6000);
+			text_line(x, "%ld 101 waking target=400\n%ld 0 switch next=400", till,
+				  till + 1000);
+			text_line(x, "%ld 400 syscall nr=recvfrom fd=9 ret=44 count=99 dur=%ld",
+				  till + 2000, till - t - 3500);
+		}
+		text_line(x, "%ld 400 syscall nr=write fd=5 ret=9 count=9 dur=200",
+			  (t == from ? till : t) + 8000);
+		text_line(x, "%ld 400 switch next=0 state=1", (t == from ? till : t) + 9000);
+	}
+}
+
 /* Thread 101 reads on fd 8, waits in call n times, from start on, and answers; 100 on others. A
  * start below 0 is before the last of those. */
-static sqlite3 *waits_in(const char *call, long start, int n, long wait, int others)
+static sqlite3 *waits_after(struct text x, const char *call, long start, int n, long wait,
+			    int others)
 {
-	struct text x = { 0 };
 	long t;
 	int i;
 
-	head_of(&x, 5);
 	text_line(&x, "@recorder\n4 101 thread pid=100 state=83 comm=\"worker\"\n@cpu 0");
 	text_line(&x, "5 100 fd pid=100 fd=4096 mode=0100000 dev=5 ino=44 path=\"/f\"");
 	many(&x, others, 200000, MS);
@@ -263,6 +293,14 @@ static sqlite3 *waits_in(const char *call, long start, int n, long wait, int oth
 	}
 	x.t = x.t > t ? x.t : t;
 	return judged(&x, NULL);
+}
+
+static sqlite3 *waits_in(const char *call, long start, int n, long wait, int others)
+{
+	struct text x = { 0 };
+
+	head_of(&x, 5);
+	return waits_after(x, call, start, n, wait, others);
 }
 
 static sqlite3 *waits_inside(int n, long wait, int others)
@@ -296,6 +334,34 @@ static void some_requests_wait_for_a_file_lock(void **state)
 	db = waits_inside(8, 300 * MS, 5);
 	is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 0);
 	db_close(db);
+}
+
+#define ASKED_WAITS                                                                    \
+	"SELECT count(*) FROM finding WHERE kind='stuck_thread' AND parent IN (SELECT" \
+	" id FROM finding WHERE kind='verdict_pauses')"
+
+/* A pause of the server that asks is said with the lock; not one at another time. */
+static void a_pause_has_the_lock_that_its_upstream_waits_for(void **state)
+{
+	static const struct {
+		long from, till;
+		int said;
+	} all[] = { { 211 * MS, 1300 * MS + 6000, 1 }, { 2501 * MS, 2900 * MS, 0 } };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct text x = { 0 };
+		sqlite3 *db;
+
+		head_of(&x, 5);
+		front(&x, all[i].from, all[i].till);
+		db = waits_after(x, "flock", 200 * MS, 2, 1100 * MS, 2000);
+		is_number(db, "SELECT count(*) FROM verdict WHERE kind='pauses'", 1);
+		is_number(db, "SELECT count(*) FROM verdict WHERE kind='stuck'", 1);
+		is_number(db, ASKED_WAITS, all[i].said);
+		db_close(db);
+	}
 }
 
 #define LOCK_WAITS                                                                       \
@@ -343,6 +409,7 @@ int main(void)
 		T(the_holder_of_a_file_lock),
 		T(a_thread_that_may_serve_a_request),
 		T(some_requests_wait_for_a_file_lock),
+		T(a_pause_has_the_lock_that_its_upstream_waits_for),
 		T(other_waits_inside_are_no_file_locks),
 		T(waits_are_as_long_as_the_limit_says),
 		T(followers_of_a_leader_are_not_stuck),

@@ -198,6 +198,8 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 
 	if (ret == 0)
 		ret = read_always(c, j, l, e);
+	if (ret == 0 && !is_problem_share(&j->always))
+		ret = verdict_name_server_read(c, j, e);
 	if (ret == 0)
 		ret = read_closed(c, j, e);
 	if (ret == 0)
@@ -386,7 +388,7 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	else if (j->kind == VERDICT_unanswered)
 		ret = j->gave_up ? say_gone(c, j, e) : say_closed(c, j, e);
 	else if (!(j->more.n > 0) || j->more.refused)
-		ret = say_always(c, j, e);
+		ret = j->always.of_name ? verdict_name_server_say(c, j, e) : say_always(c, j, e);
 	if (ret == 0)
 		ret = verdict_crash_say(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)

@@ -30,6 +30,10 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 void verdict_failing(struct judged *j, const struct limits *l);
 int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
+/* verdict_name_server.c: to always, errors of a name for want of a name server that answers. */
+int verdict_name_server_read(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_name_server_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
 /* verdict_crash.c: processes of the server that a signal ended while requests had no answer. */
 int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* Under j->finding, or on its own where that is about something else. */

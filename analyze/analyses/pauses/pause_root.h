@@ -104,5 +104,11 @@ int pause_worker_put(struct analysis_ctx *c, const struct judged *j, const struc
 int pause_awaited_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_signal.c: the same: a signal after which the thread opened files and answered nothing. */
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
+/* pause_calls.c: the same: the calls on one file that are most of the pauses. */
+int pause_calls_put(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
+/* pause_upstream.c: to j->asked the server that pauses wait for, if that is recorded: of the other
+ * end, or of the thread that ended the wait. */
+int pause_asks(struct analysis_ctx *c, struct judged *j, const struct pause_upstream *u, s64 waker,
+	       struct err *e);
 void pause_root_free(struct pause_root *r);

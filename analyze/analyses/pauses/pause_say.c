@@ -53,6 +53,7 @@ struct pause_cause {
 	double others; /* threads with a request that were in the same state */
 	double in_function, samples;
 	bool in_longest; /* of several pauses: these samples are of the longest one */
+	bool on_file;	 /* calls on a file are most of them, and said */
 	struct buf ids;	 /* of the pauses, as JSON */
 	struct pause_contender contender;
 	struct quota quota; /* of the longest */
@@ -304,7 +305,7 @@ static const char *call_of(const struct pause_cause *p, bool exact, bool file)
 	/* "in futex" says no more than the state, where the caller is known */
 	if (p->root.caller.len && (exact || p->largest == DID_input || p->largest == DID_futex))
 		return NULL;
-	return p->largest == DID_runq ? NULL : text_of(&p->call);
+	return p->largest == DID_runq || p->on_file ? NULL : text_of(&p->call);
 }
 
 static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
@@ -434,6 +435,8 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_awaited_put(c, j, e);
 	if (ret == 0)
 		ret = pause_signal_put(c, j, p->tid, e);
+	if (ret == 0 && !p->root.file.len && j->about.kind == SUBJECT_server)
+		ret = pause_calls_put(c, j, &p->on_file, e);
 	if (ret == 0)
 		ret = explains_little(&little, c->db, j, p, e);
 	if (ret == 0 && !little)
@@ -469,6 +472,8 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret == 0 && (p.largest == DID_input || p.largest == DID_client) &&
 	    j->about.kind == SUBJECT_server)
 		ret = pause_upstream(c, j, p.tid, true, &p.upstream, e);
+	if (ret == 0 && p.upstream.address.len)
+		ret = pause_asks(c, j, &p.upstream, p.partner, e);
 	p.largest = p.upstream.address.len && p.largest == DID_input ? DID_client : p.largest;
 	/* both are waits for the same answer */
 	if (p.upstream.address.len && (p.second == DID_input || p.second == DID_client))

@@ -220,6 +220,16 @@ int pause_asked(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 ts,
 							 : read_peer(u, c->db, p->start, p->end, e);
 }
 
+int pause_asks(struct analysis_ctx *c, struct judged *j, const struct pause_upstream *u, s64 waker,
+	       struct err *e)
+{
+	return db_int(
+		c->db, &j->asked, e,
+		"SELECT server FROM service WHERE pid=iif(?1 > 0, ?1, (SELECT pid FROM thread WHERE"
+		" tid=?2 LIMIT 1)) AND server<>?3 ORDER BY requests DESC LIMIT 1",
+		"iii", u->pid, waker, j->about.id);
+}
+
 void pause_upstream_free(struct pause_upstream *u)
 {
 	buf_free(&u->address);

@@ -445,6 +445,8 @@ static int run(struct analysis_ctx *c, struct err *e)
 	for (i = 0; i < n && ret == 0; i++) {
 		ret = verdict_say(c, &v[i], &l, e);
 		if (ret == 0)
+			ret = verdict_stuck_asked(c, &v[i], v, n, e);
+		if (ret == 0)
 			ret = put_row(c, &v[i], i + 1, e);
 		if (ret == 0)
 			ret = mark_pauses(c, &v[i], e);

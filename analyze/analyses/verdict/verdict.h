@@ -78,6 +78,7 @@ struct verdict_errors {
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
 	bool each;	  /* logins: commands report it */
 	double of, least; /* share of these; a larger share than least is a problem */
+	bool of_name;	  /* of the answers of one name: verdict_name_server.c */
 };
 
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
@@ -214,6 +215,7 @@ struct judged {
 	double opened;	     /* ns: new connections had their first answers; begins: none */
 	double unread;	     /* of the requests that wait; without any answer */
 	double unjudged, unjudged_max; /* events were lost while they lasted, ns; 0: none */
+	s64 asked; /* server.id whose answers its pauses wait for; 0: none that is recorded */
 	s64 finding;
 };
 

@@ -439,7 +439,7 @@ static const struct {
 
 int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
-	bool problem = j->kind == VERDICT_errors && !j->more.refused;
+	bool problem = j->kind == VERDICT_errors && !j->more.refused, pipe = false;
 	int ret = 0;
 
 	if (j->more.n > 0 && !problem)
@@ -462,13 +462,15 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_cycle_say(c, j, l, e);
 	if (ret == 0 && says[j->kind].crash)
 		ret = verdict_crash_say(c, j, e);
-	if (ret == 0 && says[j->kind].connect)
+	if (ret == 0 && says[j->kind].connect && !(j->kind == VERDICT_errors && j->always.of_name))
 		ret = verdict_connect_cause(c, j, e);
 	if (ret == 0 && says[j->kind].own)
 		ret = verdict_own(c, j, e);
 	if (ret == 0)
 		ret = verdict_leaked(c, j, e);
-	if (ret == 0)
+	if (ret == 0 && j->kind == VERDICT_pauses)
+		ret = verdict_pipe(c, j, &pipe, e);
+	if (ret == 0 && !pipe) /* else they queue for it */
 		ret = verdict_queues(c, j, l, e);
 	if (ret == 0 && says[j->kind].pause)
 		ret = verdict_pause_say(c, j, e);

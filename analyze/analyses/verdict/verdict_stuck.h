@@ -113,6 +113,11 @@ void verdict_stuck_free(struct judged *j);
 
 /* verdict_stuck_say.c */
 int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* Under the pauses of one of n servers: what the threads of the server wait for that it asks. */
+int verdict_stuck_asked(struct analysis_ctx *c, const struct judged *j, const struct judged *all,
+			int n, struct err *e);
+/* pause_pipe.c: under pauses: a full pipe that most of the threads with requests wait for. */
+int verdict_pipe(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e);
 /* A note: a thread that waits so, and a request that may be its own. */
 int verdict_stuck_maybe(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 			struct err *e);

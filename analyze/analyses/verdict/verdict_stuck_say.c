@@ -264,6 +264,43 @@ int verdict_stuck_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret == 0 ? put_groups(c, j, s, e) : ret;
 }
 
+/* Whether a wait has half or more of a pause that counts. */
+static bool explains_pause(const struct judged *j, const struct stuck *w)
+{
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+		s64 from = w->ts > p->start ? w->ts : p->start,
+		    to = w->till < p->end ? w->till : p->end;
+
+		if (p->counts && 2 * (to - from) >= p->end - p->start)
+			return true;
+	}
+	return false;
+}
+
+int verdict_stuck_asked(struct analysis_ctx *c, const struct judged *j, const struct judged *all,
+			int n, struct err *e)
+{
+	struct stucks s = { 0 };
+	int i, k, ret = 0;
+
+	for (i = 0; i < n && (all[i].about.id != j->asked || !all[i].stuck); i++)
+		;
+	if (i == n || j->kind != VERDICT_pauses || !j->asked || stucks_are_overdue(all[i].stuck))
+		return 0;
+	s.v = calloc((size_t)all[i].stuck->n + 1, sizeof(*s.v));
+	if (!s.v)
+		return err_set(e, ERR_FAIL, "out of memory for the verdict");
+	for (k = 0; k < all[i].stuck->n; k++)
+		if (explains_pause(j, &all[i].stuck->v[k]))
+			s.v[s.n++] = all[i].stuck->v[k];
+	ret = put_groups(c, j, &s, e);
+	free(s.v);
+	return ret;
+}
+
 int verdict_stuck_maybe(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 			struct err *e)
 {

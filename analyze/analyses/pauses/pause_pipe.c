@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A full pipe: in the pauses, the threads that serve requests wait to write into it. Other threads
+ * then accept nothing and read nothing, for want of a free one.
+ */
+#include "analyze/analyses/verdict/verdict_stuck.h"
+#include "analyze/store/db.h"
+
+/* ?1 server. t: threads that serve; w: their waits in the pauses; o: the pipe of most of these. */
+static const char sql[] =
+	"WITH p AS MATERIALIZED (SELECT * FROM pause WHERE counts AND server=?1), t AS MATERIALIZED (SELECT"
+	" DISTINCT r.tid AS tid, v.pid AS pid FROM request r JOIN service v ON v.id=r.service WHERE"
+	" v.server=?1), w AS MATERIALIZED (SELECT s.tid AS tid, s.ts AS ts, s.dur AS dur, min(s.ts + s.dur,"
+	" p.ts + p.dur) - max(s.ts, p.ts) AS ns, (SELECT iif(f.kind='pipe', f.ino, NULL) FROM fd f WHERE"
+	" f.pid=t.pid AND f.fd=s.object AND f.ts <= s.ts + s.dur ORDER BY f.ts DESC LIMIT 1) AS ino FROM p"
+	" JOIN thread_state s ON s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts JOIN t ON t.tid=s.tid WHERE"
+	" s.state=state_id('pipe') AND s.nr IN (SELECT nr FROM syscall_name WHERE name IN ('write',"
+	" 'writev'))), o AS (SELECT ino, sum(ns) AS ns, count(DISTINCT tid) AS threads FROM w WHERE ino NOT"
+	" NULL GROUP BY ino ORDER BY sum(ns) DESC LIMIT 1), l AS (SELECT tid, dur FROM w WHERE ino=(SELECT"
+	" ino FROM o) ORDER BY dur DESC, tid LIMIT 1), b AS (SELECT 100.0 * ns / ((SELECT count(*) FROM t) *"
+	" (SELECT sum(dur) FROM p)) AS share FROM o) SELECT l.tid, l.dur, o.threads, b.share, (SELECT count(*)"
+	" FROM t), (SELECT f.pid FROM fd f JOIN thread h ON h.pid=f.pid JOIN syscall s ON s.tid=h.tid AND"
+	" s.fd=f.fd AND s.ts >= f.ts JOIN syscall_name n ON n.abi=s.abi AND n.nr=s.nr WHERE f.kind='pipe'"
+	" AND f.ino=o.ino AND n.name IN ('read', 'readv') ORDER BY s.ts LIMIT 1) FROM l, o, b WHERE"
+	" b.share > 50";
+
+int verdict_pipe(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e)
+{
+	sqlite3_stmt *q;
+	int got, ret = mark_pauses(c, j, e);
+
+	if (ret == 0)
+		ret = db_query(&q, c->db, e, sql, "i", j->about.id);
+	if (ret < 0)
+		return ret;
+	got = db_step(q, e);
+	*ret_said = got > 0;
+	if (got > 0) {
+		double threads = sqlite3_column_double(q, 2);
+		const struct value values[] = {
+			VALUE_SUBJECT("thread", thread, sqlite3_column_int64(q, 0)),
+			VALUE_NUMBER("longest", sqlite3_column_double(q, 1), "ns"),
+			VALUE_NUMBER("others", threads > 1 ? threads - 1 : NAN, ""),
+			VALUE_NUMBER("blocked", sqlite3_column_double(q, 3), "%"),
+			VALUE_NUMBER("threads", sqlite3_column_double(q, 4), ""),
+			VALUE_MAYBE("reader", process, sqlite3_column_int64(q, 5)),
+			VALUE_TEXT("which", j->counted > 1 ? "the pauses" : "the pause"),
+			{ 0 },
+		};
+		const struct finding f = {
+			FINDING_pause_pipe,
+			PROBLEM,
+			OBSERVED,
+			j->about,
+			"SELECT * FROM v_syscall WHERE syscall IN ('write', 'writev') ORDER BY dur DESC",
+			values,
+			j->finding
+		};
+
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	}
+	got = db_end(q, got);
+	return ret < 0 ? ret : got;
+}
