@@ -313,7 +313,8 @@ static void several_deadlocks_are_a_problem_however_short(void **state)
 	is_text(db, FINDING_VALUE("verdict_deadlocks", "meaning", "v.text"), "ER_LOCK_DEADLOCK");
 	is_number(db, FINDING_VALUE("deadlock_wait", "thread", "v.id"), 300);
 	is_within(db, FINDING_VALUE("deadlock_wait", "length", "v.number"), 4.9 * MS, 5.1 * MS);
-	is_text(db, FINDING_VALUE("deadlock_wait", "caller", "v.text"), "exec > ProcSleep");
+	is_text(db, FINDING_VALUE("deadlock_wait", "caller", "v.text"),
+		"exec > ProcSleep (waits for a lock of PostgreSQL)");
 	is_number(db,
 		  FINDING_VALUE("deadlock_wait", "other",
 				"(SELECT tid FROM request r WHERE r.rowid=v.id)"),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Of PostgreSQL 9 to 17, and of CPython 3: the only wait in each. */
-static const struct wait {
+static const struct named_wait {
 	const char *function;
 	const char *waits;
 	bool computing;
@@ -16,7 +16,7 @@ static const struct wait {
 	{ "take_gil", "waits for Python's interpreter lock", true },
 };
 
-static const struct wait *wait_of(const char *name)
+static const struct named_wait *wait_of(const char *name)
 {
 	size_t i;
 
@@ -28,14 +28,14 @@ static const struct wait *wait_of(const char *name)
 
 const char *function_waits(const char *name)
 {
-	const struct wait *w = wait_of(name);
+	const struct named_wait *w = wait_of(name);
 
 	return w ? w->waits : NULL;
 }
 
 bool function_waits_for_computing(const char *name)
 {
-	const struct wait *w = wait_of(name);
+	const struct named_wait *w = wait_of(name);
 
 	return w && w->computing;
 }
