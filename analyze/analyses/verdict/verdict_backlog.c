@@ -138,7 +138,7 @@ static int is_usual(bool *ret_usual, struct analysis_ctx *c, const struct judged
 	}
 	work_divide(&l, j, &v);
 	*ret_usual = l.in.run > 0 && l.out.run > 0 && l.out.time >= LEVELS_SHORTEST * j->width &&
-		     work_is_full(&l, &v, j->width) && work_is_usual(&l, n, recorder);
+		     work_is_full(&l, j, &v) && work_is_usual(&l, n, recorder);
 	return ret;
 }
 

@@ -74,7 +74,7 @@ int verdict_chance(struct analysis_ctx *c, struct judged *j, bool *ret_chance, s
 	take_ranges(j, &v);
 	work_divide(&l, j, &v);
 	more = in->run + in->runq - (out->run + out->runq) * in->time / out->time;
-	*ret_chance = ret == 0 && in->run > 0 && out->run > 0 && work_is_full(&l, &v, j->width) &&
+	*ret_chance = ret == 0 && in->run > 0 && out->run > 0 && work_is_full(&l, j, &v) &&
 		      work_is_usual(&l, 0, 0) && waits_for_others(&l) &&
 		      more <= work_by_chance(&l) && !is_dearer(&l, j, &v);
 	if (*ret_chance)

@@ -6,6 +6,7 @@
 #include "analyze/store/row_types.h"
 
 #define CHANCE 3.0 /* standard deviations */
+#define MOST   0.5
 #define IDLE_MOST \
 	0.08 /* of the time: less leaves no room, as analyze/analyses/load/idle.h has it */
 
@@ -89,22 +90,26 @@ double work_by_chance(const struct work *l)
 	return each * CHANCE * sqrt(expected(l) * (1 + l->in.time / l->out.time));
 }
 
-bool work_is_full(const struct work *l, const struct levels *v, double width)
+bool work_is_full(const struct work *l, const struct judged *j, const struct levels *v)
 {
-	double busy = 0, time = 0;
+	struct work_side inner = { 0 };
+	const struct work_side *of;
 	int i;
 
 	for (i = 1; i + 1 < v->n; i++) {
+		const struct verdict_traffic *t = &j->traffic[v->window[i]];
+
 		if (!v->slow[i - 1] || !v->slow[i] || !v->slow[i + 1] || v->neither[i])
 			continue;
-		busy += l->run[v->window[i]] + l->runq[v->window[i]];
-		time += width;
+		inner.run += l->run[v->window[i]];
+		inner.runq += l->runq[v->window[i]];
+		inner.queued += t->queued;
+		inner.waited += t->waited;
+		inner.time += j->width;
 	}
-	if (!(time > 0)) {
-		busy = l->in.run + l->in.runq;
-		time = l->in.time;
-	}
-	return busy >= (1 - IDLE_MOST) * l->threads * time;
+	of = inner.time > 0 ? &inner : &l->in;
+	return of->run + of->runq >= (1 - IDLE_MOST) * l->threads * of->time &&
+	       served_of(of) >= MOST * l->threads * of->time;
 }
 
 bool work_is_usual(const struct work *l, double early, double spare)

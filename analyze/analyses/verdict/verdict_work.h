@@ -29,10 +29,11 @@ void work_divide(struct work *l, const struct judged *j, const struct levels *v)
 double work_by_chance(const struct work *l);
 
 /*
- * No room: the serving threads are idle for 8 % of it or less. In the windows at its edges, of
- * width ns, a queue may just begin, or end: they count only if there are no others.
+ * No room: the serving threads are idle for 8 % of it or less, and serve requests for most of it:
+ * one that spins is never idle. In the windows at its edges a queue may just begin, or end: they
+ * count only if there are no others.
  */
-bool work_is_full(const struct work *l, const struct levels *v, double width);
+bool work_is_full(const struct work *l, const struct judged *j, const struct levels *v);
 
 /*
  * As many arrive in it as outside, each takes as long and as much CPU time, and other programs take

@@ -54,7 +54,8 @@ static u64 rest_of(const struct replay *r, const struct file *f)
 	u8 protocol = names_protocol(r, f);
 	u64 held = names_held(f);
 
-	if (f->socktype == LINUX_SOCK_DGRAM || held > 1 || protocol == PROTOCOL_HTTP2 || protocol == PROTOCOL_GRPC)
+	if (f->socktype == LINUX_SOCK_DGRAM || held > 1 || protocol == PROTOCOL_HTTP2 ||
+	    protocol == PROTOCOL_GRPC)
 		return 0;
 	return held || f->request.soon ? f->request.rest : 0;
 }
