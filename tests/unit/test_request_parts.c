@@ -137,6 +137,28 @@ static void its_client_is_said(void **state)
 	db_close(db);
 }
 
+/* Both ends of these connections are the server's: it waits for itself. */
+static void what_it_asks_itself_is_of_no_client(void **state)
+{
+	static const char own[] =
+		"INSERT INTO fd(pid, fd, ts, role, local, remote) SELECT %s, fd + 100, ts,"
+		" 'connected', remote, local FROM fd WHERE role='accepted'";
+	char sql[sizeof(own) + 8];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		sqlite3 *db;
+
+		snprintf(sql, sizeof(sql), own, i ? "200" : "100");
+		db = analysed(changed(received(IN_PARTS, false), sql), "pauses");
+		analysed(db, "verdict");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_parts'",
+			  i); /* of another process: a client */
+		db_close(db);
+	}
+}
+
 /* The kernel delays an ACK by 40 ms, until its timer; a slower client is no such one. */
 static void waits_for_a_delayed_ack_are_said(void **state)
 {
@@ -206,13 +228,10 @@ static void datagrams_have_no_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(the_rest_is_the_time_until_it_arrives),
-		T(its_client_is_said),
-		T(waits_for_a_delayed_ack_are_said),
-		T(a_whole_request_in_two_reads),
-		T(the_next_request_is_no_rest),
-		T(without_a_protocol_the_answer_decides),
-		T(datagrams_have_no_rest),
+		T(the_rest_is_the_time_until_it_arrives), T(its_client_is_said),
+		T(what_it_asks_itself_is_of_no_client),	  T(waits_for_a_delayed_ack_are_said),
+		T(a_whole_request_in_two_reads),	  T(the_next_request_is_no_rest),
+		T(without_a_protocol_the_answer_decides), T(datagrams_have_no_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
