@@ -8,6 +8,7 @@
 #include "verdict_failing.h"
 
 #include "analyze/analyses/verdict/verdict_stuck.h"
+#include "analyze/store/signal_names.h"
 
 #include <string.h>
 
@@ -21,14 +22,6 @@
 #define MOSTLY_ASKS                                                                            \
 	"(SELECT 2 * total(min(ts + dur, ?2) - max(ts, u.ts)) > ?2 - u.ts FROM thread_state s" \
 	" WHERE s.tid=u.tid AND s.state=state_id('client') AND s.ts < ?2 AND s.ts + s.dur > u.ts)"
-
-static const struct {
-	int number;
-	const char *name;
-} signals[] = {
-	{ 4, "SIGILL" },  { 5, "SIGTRAP" },  { 6, "SIGABRT" },	{ 7, "SIGBUS" },   { 8, "SIGFPE" },
-	{ 9, "SIGKILL" }, { 11, "SIGSEGV" }, { 24, "SIGXCPU" }, { 25, "SIGXFSZ" }, { 31, "SIGSYS" },
-};
 
 static int take_crash(void *arg, sqlite3_stmt *q, struct err *e)
 {
@@ -195,16 +188,13 @@ static bool is_why(const struct judged *j)
 int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	const struct verdict_crash *x = &j->crash;
-	const char *signal = "a signal", *fault;
+	const char *signal = signal_name(x->signal), *fault;
 	struct sent s = { .limit = NAN, .ts = x->ts };
 	struct doomed d = { .waited = NAN, .share = NAN };
-	size_t i;
 	int ret;
 
 	if (!x->pid || (x->n < 1 && !is_why(j)))
 		return 0;
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		signal = signals[i].number == x->signal ? signals[i].name : signal;
 	ret = read_sent(c, x, &s, e);
 	if (ret == 0)
 		ret = read_doomed(c, x, s.ts, &d, e);
@@ -212,7 +202,7 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 	if (ret == 0) {
 		const struct value values[] = {
 			VALUE_SUBJECT("process", process, x->pid),
-			VALUE_TEXT("signal", signal),
+			VALUE_TEXT("signal", signal ? signal : "a signal"),
 			VALUE_NUMBER("at", x->ts, "at"),
 			VALUE_TEXT("fault", fault),
 			VALUE_TEXT("sender",

@@ -7,23 +7,7 @@
  */
 #include "verdict_failing.h"
 
-static const char *signal_name(int number)
-{
-	switch (number) {
-	case 1:
-		return "SIGHUP";
-	case 2:
-		return "SIGINT";
-	case 3:
-		return "SIGQUIT";
-	case 9:
-		return "SIGKILL";
-	case 15:
-		return "SIGTERM";
-	default:
-		return NULL;
-	}
-}
+#include "analyze/store/signal_names.h"
 
 static int put(struct analysis_ctx *c, const struct judged *j, sqlite3_stmt *q, struct err *e)
 {
@@ -59,9 +43,9 @@ int verdict_replaced_say(struct analysis_ctx *c, const struct judged *j, struct 
 	static const char sql[] =
 		"WITH ears AS MATERIALIZED (SELECT pid, ino, port, ts, coalesce(end, ?2) AS end FROM fd WHERE"
 		" role='listening' AND ino > 0 AND port > 0), s AS MATERIALIZED (SELECT ino, port, min(ts) AS ts,"
-		" max(end) AS end FROM ears GROUP BY 1, 2), g AS MATERIALIZED (SELECT x.ino, x.port, x.end AS start,"
+		" max(end) AS end FROM ears GROUP BY 1, 2 LIMIT 2000), g AS MATERIALIZED (SELECT x.ino, x.port, x.end AS start,"
 		" min(y.ts) AS end, y.ino AS next FROM s x JOIN s y ON y.port=x.port AND y.ino<>x.ino AND y.ts > x.end"
-		" GROUP BY x.ino, x.port), u AS MATERIALIZED (SELECT g.*, f.remote, count(*) AS n FROM g JOIN fd o ON"
+		" GROUP BY x.ino, x.port LIMIT 64), u AS MATERIALIZED (SELECT g.*, f.remote, count(*) AS n FROM g JOIN fd o ON"
 		" o.role='accepted' AND o.port=g.port AND o.pid IN (SELECT pid FROM ears WHERE ino=g.ino) JOIN fd f ON"
 		" f.role='connected' AND f.local=o.remote AND f.remote=o.local AND f.pid IN (SELECT pid FROM service"
 		" WHERE server=?1) AND f.ts < g.start GROUP BY g.ino, f.remote), t AS (SELECT u.ino, n.signal, n.pid,"
