@@ -19,6 +19,15 @@ else
 	echo "ok make without a compiler"
 fi
 
+# the first screen that README.md shows is that of this recording
+sed -n '/^    redis-server\[8151\]/,/Evidence: observed/s/^    //p' "$top/README.md" >shown
+obsanalyze report "$top/testdata/demo-fault.obs" 2>/dev/null | sed -n '/^redis-server/,/Evidence: observed/p' | grep . >screen
+if [ -s shown ] && diff shown screen >changes; then
+	echo "ok the screen in README.md"
+else
+	echo "not ok the screen in README.md: $(head -n 4 changes)"
+fi
+
 # the demo fails after its server has started; the server still writes files when it gets SIGTERM
 mkdir fakes tmp
 printf '%s\n' '#!/bin/sh' 'while [ "$1" != --dir ]; do shift; done' 'cd "$2" || exit' \
