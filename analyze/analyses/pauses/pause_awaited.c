@@ -11,6 +11,7 @@
 
 #define WAITS_LEAST 3
 #define WAITS_MOST  1000
+#define SLEEPS_MOST 4000 /* before the pause, within requests or not */
 #define NEARLY_ALL  0.9
 #define FATE_BEFORE 1000000000 /* ns: what it sent before that is read later */
 
@@ -26,18 +27,23 @@ struct awaited {
 	s64 sender;		     /* of a signal to the peer: thread */
 };
 
-/* Threads with a request that sleep in poll for most of the pause: nothing ends that in it. */
-#define SLEEPERS                                                                                            \
-	"own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), q AS MATERIALIZED (SELECT tid, ts,"  \
-	" ts + dur AS till FROM request WHERE service IN own UNION ALL SELECT tid, read, ?3 + 1 FROM"       \
-	" unanswered WHERE service IN own AND read NOT NULL AND tid > 0), w AS MATERIALIZED (SELECT s.tid"  \
-	" AS tid FROM thread_state s WHERE s.state=state_id('poll') AND s.waker IS NULL AND s.ts < ?3 AND"  \
-	" s.ts + s.dur > ?2 AND 2 * (min(s.ts + s.dur, ?3) - max(s.ts, ?2)) > ?3 - ?2 AND s.tid IN (SELECT" \
-	" tid FROM q WHERE ts < ?3 AND till >= ?3)), e AS MATERIALIZED (SELECT s.ts AS ts, s.ts + s.dur"    \
-	" AS till, s.waker AS waker FROM thread_state s WHERE s.state=state_id('poll') AND s.waker > 0 AND" \
-	" s.ts + s.dur <= ?2 + (?3 - ?2) / 2 AND s.tid IN (SELECT tid FROM w) AND EXISTS (SELECT 1 FROM q"  \
-	" WHERE q.tid=s.tid AND q.ts <= s.ts AND q.till >= s.ts + s.dur)), x AS MATERIALIZED (SELECT"       \
-	" waker AS tid, count(*) AS n, (SELECT count(*) FROM e) AS total FROM e GROUP BY 1 ORDER BY 2"      \
+/*
+ * w: threads with a request that sleep in poll for most of the pause: nothing ends that in it. e:
+ * such waits within requests before it, of the last ones that a thread ended.
+ */
+#define SLEEPERS                                                                                                \
+	"own AS MATERIALIZED (SELECT id FROM service WHERE server=?1), q AS MATERIALIZED (SELECT tid, ts,"      \
+	" ts + dur AS till FROM request WHERE service IN own UNION ALL SELECT tid, read, ?3 + 1 FROM"           \
+	" unanswered WHERE service IN own AND read NOT NULL AND tid > 0), w AS MATERIALIZED (SELECT s.tid"      \
+	" AS tid FROM thread_state s WHERE s.state=state_id('poll') AND s.waker IS NULL AND s.ts < ?3 AND"      \
+	" s.ts + s.dur > ?2 AND 2 * (min(s.ts + s.dur, ?3) - max(s.ts, ?2)) > ?3 - ?2 AND s.tid IN (SELECT"     \
+	" tid FROM q WHERE ts < ?3 AND till >= ?3)), c AS MATERIALIZED (SELECT s.tid AS tid, s.ts AS ts, s.ts"  \
+	" + s.dur AS till, s.waker AS waker FROM thread_state s WHERE s.state=state_id('poll') AND s.waker > 0" \
+	" AND s.ts + s.dur <= ?2 + (?3 - ?2) / 2 AND s.tid IN (SELECT tid FROM w) ORDER BY s.ts DESC LIMIT"     \
+	" ?5), d AS MATERIALIZED (SELECT * FROM q WHERE till >= (SELECT min(ts) FROM c)), e AS MATERIALIZED"    \
+	" (SELECT ts, till, waker FROM c WHERE EXISTS (SELECT 1 FROM d WHERE d.tid=c.tid AND d.ts <= c.ts AND"  \
+	" d.till >= c.till)), x AS MATERIALIZED (SELECT"                                                        \
+	" waker AS tid, count(*) AS n, (SELECT count(*) FROM e) AS total FROM e GROUP BY 1 ORDER BY 2"          \
 	" DESC, 1 LIMIT 1)"
 
 #define RECEIVES                                                                                   \
@@ -61,7 +67,8 @@ static int read_waker(struct awaited *a, sqlite3 *db, s64 server, const struct j
 		      struct err *e)
 {
 	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, waker_sql, "iiii", server, p->start, p->end, (s64)WAITS_MOST);
+	int ret = db_query(&q, db, e, waker_sql, "iiiii", server, p->start, p->end, (s64)WAITS_MOST,
+			   (s64)SLEEPS_MOST);
 
 	if (ret < 0)
 		return ret;

@@ -6,22 +6,24 @@
 #include "analyze/analyses/verdict/verdict_stuck.h"
 #include "analyze/store/db.h"
 
-/* ?1 server. t: threads that serve; w: their waits in the pauses; o: the pipe of most of these. */
+/* ?1 server. t: threads that serve; a: their waits; w: in pauses; o: the pipe of most of them. */
 static const char sql[] =
 	"WITH p AS MATERIALIZED (SELECT * FROM pause WHERE counts AND server=?1), t AS MATERIALIZED (SELECT"
 	" DISTINCT r.tid AS tid, v.pid AS pid FROM request r JOIN service v ON v.id=r.service WHERE"
-	" v.server=?1), w AS MATERIALIZED (SELECT s.tid AS tid, s.ts AS ts, s.dur AS dur, min(s.ts + s.dur,"
-	" p.ts + p.dur) - max(s.ts, p.ts) AS ns, (SELECT iif(f.kind='pipe', f.ino, NULL) FROM fd f WHERE"
-	" f.pid=t.pid AND f.fd=s.object AND f.ts <= s.ts + s.dur ORDER BY f.ts DESC LIMIT 1) AS ino FROM p"
-	" JOIN thread_state s ON s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts JOIN t ON t.tid=s.tid WHERE"
-	" s.state=state_id('pipe') AND s.nr IN (SELECT nr FROM syscall_name WHERE name IN ('write',"
-	" 'writev'))), o AS (SELECT ino, sum(ns) AS ns, count(DISTINCT tid) AS threads FROM w WHERE ino NOT"
+	" v.server=?1), a AS MATERIALIZED (SELECT tid, ts, dur, object FROM thread_state WHERE"
+	" state=state_id('pipe') AND nr IN (SELECT nr FROM syscall_name WHERE name IN ('write', 'writev')) AND"
+	" tid IN (SELECT tid FROM t)), w AS MATERIALIZED (SELECT s.tid AS tid, s.ts AS ts, s.dur AS dur,"
+	" min(s.ts + s.dur, p.ts + p.dur) - max(s.ts, p.ts) AS ns, (SELECT iif(f.kind='pipe', f.ino, NULL)"
+	" FROM fd f WHERE f.pid=t.pid AND f.fd=s.object AND f.ts <= s.ts + s.dur ORDER BY f.ts DESC LIMIT 1)"
+	" AS ino FROM a s JOIN t ON t.tid=s.tid JOIN p ON s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts), o AS"
+	" (SELECT ino, sum(ns) AS ns, count(DISTINCT tid) AS threads FROM w WHERE ino NOT"
 	" NULL GROUP BY ino ORDER BY sum(ns) DESC LIMIT 1), l AS (SELECT tid, dur FROM w WHERE ino=(SELECT"
 	" ino FROM o) ORDER BY dur DESC, tid LIMIT 1), b AS (SELECT 100.0 * ns / ((SELECT count(*) FROM t) *"
 	" (SELECT sum(dur) FROM p)) AS share FROM o) SELECT l.tid, l.dur, o.threads, b.share, (SELECT count(*)"
-	" FROM t), (SELECT f.pid FROM fd f JOIN thread h ON h.pid=f.pid JOIN syscall s ON s.tid=h.tid AND"
-	" s.fd=f.fd AND s.ts >= f.ts JOIN syscall_name n ON n.abi=s.abi AND n.nr=s.nr WHERE f.kind='pipe'"
-	" AND f.ino=o.ino AND n.name IN ('read', 'readv') ORDER BY s.ts LIMIT 1) FROM l, o, b WHERE"
+	" FROM t), (SELECT f.pid FROM (SELECT tid, fd, ts FROM syscall WHERE (abi, nr) IN (SELECT abi, nr FROM"
+	" syscall_name WHERE name IN ('read', 'readv')) AND fd IN (SELECT fd FROM fd WHERE kind='pipe' AND"
+	" ino=(SELECT ino FROM o))) s CROSS JOIN thread h ON h.tid=s.tid CROSS JOIN fd f ON f.pid=h.pid AND"
+	" f.fd=s.fd AND f.ts <= s.ts AND f.kind='pipe' AND f.ino=o.ino ORDER BY s.ts LIMIT 1) FROM l, o, b WHERE"
 	" b.share > 50";
 
 int verdict_pipe(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e)
