@@ -101,7 +101,7 @@ UNIT_LINKER = $(eval UNIT_LINKER := $(if $(CROSS),,$(shell printf 'int main(void
 UNIT_OBJECTS = $(addprefix $(OUT)/tests/lib/,textpack.o loaded.o slowed.o) $(filter-out %/obsanalyze.o,$(ANALYZE)) $(FORMAT) $(filter-out %/obsrec.o,$(RECORD))
 link_units   = $(Q)$(CC) $(CFLAGS) $(PLACED) $(UNIT_LINKER) $(WRAP) $^ -lcmocka $(ANALYZE_LIBS) $(RECORD_LIBS) -o $@
 # these replace functions for all that they are linked with: each is a program of its own
-WRAPPING     = test_growth test_growth_failing test_walks
+WRAPPING     = test_growth test_growth_failing test_growth_pauses test_walks
 TOGETHER     = $(filter-out $(WRAPPING),$(notdir $(UNITS)))
 
 # the others are one program, which runs the test that it is called by: one link, not a hundred
@@ -130,7 +130,7 @@ $(WRAPPING:%=$(OUT)/unit/%): $(OUT)/unit/%: $(OUT)/tests/unit/%.o $(UNIT_OBJECTS
 	$(link_units)
 
 # counts the entries of maps that loops visit
-$(OUT)/unit/test_growth $(OUT)/unit/test_growth_failing: WRAP = -Wl,--wrap=idmap_each,--wrap=fdmap_next
+$(patsubst %,$(OUT)/unit/%,$(filter test_growth%,$(WRAPPING))): WRAP = -Wl,--wrap=idmap_each,--wrap=fdmap_next
 # counts the files that walks of /proc and of cgroups read
 $(OUT)/unit/test_walks: WRAP = -Wl,--wrap=fopen,--wrap=safe_read,--wrap=procfs_namespace
 

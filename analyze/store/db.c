@@ -305,6 +305,8 @@ static int make_views(sqlite3 *db, struct err *e)
 			  "CREATE INDEX call_defect_of ON call_defect(site);"
 			  "CREATE INDEX futex_holder_of ON futex_holder(tid, futex, ts);"
 			  "CREATE INDEX file_lock_holder_of ON file_lock_holder(tid, ts);"
+			  "CREATE INDEX pause_of ON pause(server, ts);"
+			  "CREATE INDEX request_error_of ON request_error(tid, ts);"
 			  "CREATE INDEX syscall_name_of ON syscall_name(nr, abi)");
 	struct buf sql = { 0 };
 	const struct view_desc *v;

@@ -39,7 +39,7 @@ static void short_process(struct buf *x, int i, long t)
 	line(x, "%ld %d syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=9 ret=1", t + 440, p);
 	line(x, "%ld %d exit pid=%d", t + 450, p, p);
 	line(x, "%ld %d ended pid=%d parent=100 user=5", t + 451, p, p);
-	line(x, "%ld %d switch next=100 state=64 prio=120", t + 460, p);
+	line(x, "%ld %d switch next=100 state=128 prio=120", t + 460, p);
 }
 
 static void short_processes(void **state)

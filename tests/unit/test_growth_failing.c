@@ -122,7 +122,7 @@ static void killed(struct buf *x, int i, long t)
 	line(x, "%ld 100 switch next=%d prio=120 state=1", t + 10, p);
 	line(x, "%ld %d exit pid=%d\n%ld %d ended pid=%d parent=100 code=9", t + 12, p, p, t + 13,
 	     p, p);
-	line(x, "%ld %d switch next=100 prio=120 state=64", t + 14, p);
+	line(x, "%ld %d switch next=100 prio=120 state=128", t + 14, p);
 }
 
 /* Locks of one file, each process waits for the one before. */

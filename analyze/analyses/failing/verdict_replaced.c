@@ -43,9 +43,9 @@ int verdict_replaced_say(struct analysis_ctx *c, const struct judged *j, struct 
 	static const char sql[] =
 		"WITH ears AS MATERIALIZED (SELECT pid, ino, port, ts, coalesce(end, ?2) AS end FROM fd WHERE"
 		" role='listening' AND ino > 0 AND port > 0), s AS MATERIALIZED (SELECT ino, port, min(ts) AS ts,"
-		" max(end) AS end FROM ears GROUP BY 1, 2 LIMIT 2000), g AS MATERIALIZED (SELECT x.ino, x.port, x.end AS start,"
-		" min(y.ts) AS end, y.ino AS next FROM s x JOIN s y ON y.port=x.port AND y.ino<>x.ino AND y.ts > x.end"
-		" GROUP BY x.ino, x.port LIMIT 64), u AS MATERIALIZED (SELECT g.*, f.remote, count(*) AS n FROM g JOIN fd o ON"
+		" max(end) AS end FROM ears GROUP BY 1, 2 LIMIT 2000), g AS MATERIALIZED (SELECT * FROM (SELECT ino, port, max(end) OVER w AS"
+		" start, lead(ts) OVER w AS end, lead(ino) OVER w AS next FROM s WINDOW w AS (PARTITION BY port ORDER"
+		" BY ts, ino)) WHERE start < end LIMIT 64), u AS MATERIALIZED (SELECT g.*, f.remote, count(*) AS n FROM g JOIN fd o ON"
 		" o.role='accepted' AND o.port=g.port AND o.pid IN (SELECT pid FROM ears WHERE ino=g.ino) JOIN fd f ON"
 		" f.role='connected' AND f.local=o.remote AND f.remote=o.local AND f.pid IN (SELECT pid FROM service"
 		" WHERE server=?1) AND f.ts < g.start GROUP BY g.ino, f.remote), t AS (SELECT u.ino, n.signal, n.pid,"

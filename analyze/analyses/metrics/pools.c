@@ -200,6 +200,8 @@ void pools_values(struct analysis_ctx *c, const struct grid *grid, const struct 
 	memset(value, 0, (grid->n + 1) * sizeof(*value));
 	each_row(
 		c, add_value, &v,
-		"SELECT ts, iif(?4, n, time) FROM temp.moves WHERE kind=?1 AND pool=?2 AND (?3 < 0 OR part=?3)",
-		"iiii", x->kind, x->pool, x->part, (s64)x->count);
+		"SELECT ts, iif(?5, n, time) FROM temp.moves WHERE kind=?1 AND pool=?2 AND part BETWEEN ?3"
+		" AND ?4",
+		"iiiii", x->kind, x->pool, x->part < 0 ? (s64)0 : x->part,
+		x->part < 0 ? INT64_MAX : x->part, (s64)x->count);
 }

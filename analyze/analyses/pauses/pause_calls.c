@@ -13,13 +13,13 @@
  * none; only some return a number of bytes. */
 static const char sql[] =
 	"WITH p AS MATERIALIZED (SELECT * FROM pause WHERE counts AND server=?1), s AS MATERIALIZED (SELECT"
-	" tid, ts, dur, ret, fd, abi, nr FROM syscall WHERE fd >= 0 AND dur >= ?2 AND tid IN (SELECT tid FROM"
-	" p)), c AS MATERIALIZED (SELECT"
+	" tid, ts, dur, ret, fd, abi, nr, ts - (SELECT max(dur) FROM p) AS since FROM syscall WHERE fd >= 0"
+	" AND dur >= ?2 AND tid IN (SELECT tid FROM p)), c AS MATERIALIZED (SELECT"
 	" p.id AS pause, p.dur AS length, s.tid AS tid, s.ts AS ts, s.dur AS dur, iif(n.name LIKE '%read%' OR"
 	" n.name LIKE '%write%', max(s.ret, 0), 0) AS bytes, n.name AS call, min(s.ts + s.dur, p.ts + p.dur)"
 	" - max(s.ts, p.ts) AS ns, (SELECT iif(d.kind='file', d.path, NULL) FROM fd d WHERE d.pid=p.pid AND"
-	" d.fd=s.fd AND d.ts <= s.ts ORDER BY d.ts DESC LIMIT 1) AS path FROM p JOIN s ON s.tid=p.tid"
-	" AND s.ts < p.ts + p.dur AND s.ts + s.dur > p.ts JOIN syscall_name n ON n.abi=s.abi AND n.nr=s.nr"
+	" d.fd=s.fd AND d.ts <= s.ts ORDER BY d.ts DESC LIMIT 1) AS path FROM s CROSS JOIN pause p ON"
+	" p.counts AND p.server=?1 AND p.ts BETWEEN s.since AND s.ts + s.dur AND p.tid=s.tid AND s.ts < p.ts + p.dur JOIN syscall_name n ON n.abi=s.abi AND n.nr=s.nr"
 	" WHERE n.name NOT IN ('flock', 'fcntl')), f AS MATERIALIZED (SELECT"
 	" path, tid, sum(ns) AS took, count(DISTINCT ts) AS n, max(dur) AS longest, sum(bytes) AS bytes FROM c"
 	" WHERE path <> '' GROUP BY path ORDER BY sum(ns) DESC, path LIMIT 1) SELECT tid, path, 100.0 * took"
