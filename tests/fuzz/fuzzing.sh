@@ -6,7 +6,7 @@
 # COVER=1: those that make fuzz COVER=1 built, and then the lines covered.
 # A time limit of libFuzzer is of the wall clock: 600 s are a minute of CPU time on a busy host.
 # CORPUS=DIR keeps what was found of new inputs there, and starts with it.
-# The seed is printed, and new each time but in .ci/run; SEED=number repeats one. What crashes stays in .output/fuzz/found.
+# The seed is printed, and new each time; SEED=number repeats one. What crashes stays in .output/fuzz/found.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bin=$PWD/.output/fuzz${COVER:+/cover} found=$PWD/.output/fuzz/found
