@@ -219,6 +219,33 @@ static void a_handshake_is_named_before_its_name_is_known(void **state)
 	db_close(db);
 }
 
+/*
+ * One request, answered by two sends: the second starts within the array, as if with an error. An
+ * error in the first counts, and in the first of the next one.
+ */
+static void the_rest_of_an_answer_is_no_error(void **state)
+{
+	sqlite3 *db = loaded(
+		HOST READ(2000, 5,
+			  50) "2000 100 head conn=1 pos=0 len=50 name=1 requests=1\n" WRITE(3000, 5,
+											    90)
+			WRITE(4000, 5,
+			      90) "4000 100 answer conn=1 pos=90 len=90 status=1 protocol=4"
+				  " flags=1 code=\"82137\"\n" READ(
+					  5000, 5, 50) "5000 100 head conn=1"
+						       " pos=50 len=50 name=2"
+						       " requests=1\n"
+						       "6000 100 answer conn=1"
+						       " pos=180 len=9"
+						       " status=1 protocol=4"
+						       " code=\"ERR\"\n" WRITE(6000, 5, 9));
+
+	(void)state;
+	is_number(db, STAT(errors, 1), 0);
+	is_number(db, STAT(errors, 2), 1);
+	db_close(db);
+}
+
 static void errors_are_counted_by_name(void **state)
 {
 	sqlite3 *db = loaded(
@@ -270,6 +297,7 @@ int main(void)
 		cmocka_unit_test(encrypted_connections_are_known_early),
 		cmocka_unit_test(a_handshake_is_named_before_its_name_is_known),
 		cmocka_unit_test(errors_are_counted_by_name),
+		cmocka_unit_test(the_rest_of_an_answer_is_no_error),
 		cmocka_unit_test(names_pay_for_their_cpu_time),
 	};
 

@@ -11,7 +11,7 @@
 #include "analyze/replay/text_ids.h"
 #include "error_codes.h"
 #include "format/errnos.h"
-#include "name_stats.h"
+#include "held.h"
 #include "track_clients.h"
 #include "track_request_time.h"
 #include "track_segments.h"
@@ -22,20 +22,8 @@
 
 #define NAMES_MAX   65536 /* ids of names; those of statements follow */
 #define STATS_MAX   20000 /* (service, name); further names count as none */
-#define PARTS_MAX   8	  /* names within one exchange whose time is known */
 #define PENDING_MAX 64	  /* heads whose receive has not come yet */
 #define FAILED_MAX  2048  /* errors of one record: of 4 bytes at least, in at most 4096 */
-
-/* What the exchange that is open on a connection holds. */
-struct held {
-	struct part {
-		struct name_stat *stat;
-		u32 n;
-		u64 arrival; /* 0: not known */
-	} parts[PARTS_MAX];
-	u32 n_parts, name, errors;
-	u64 total;
-};
 
 struct names {
 	u8 protocol[NAMES_MAX]; /* 0: no such name */
@@ -113,13 +101,6 @@ static int stat_of(struct replay *r, struct name_stat **ret, u32 service, u32 na
 }
 
 /* ---- what a receive holds ---- */
-
-static struct held *held_of(struct file *f, struct err *e)
-{
-	if (!f->held && !(f->held = calloc(1, sizeof(*f->held))))
-		err_set(e, ERR_FAIL, "out of memory for requests");
-	return f->held;
-}
 
 /* Requests of one name begin on f. */
 static int begin(struct replay *r, struct thread *t, struct file *f, const struct mark *m, u64 ts,
@@ -216,7 +197,9 @@ int names_unwritten(struct replay *r, struct thread *t, struct file *f, int erro
 static int all_failed(struct replay *r, struct thread *t, struct file *f, const struct mark *m,
 		      u64 ts, struct err *e)
 {
-	u32 i, n = !m->status ? 0 : m->n < FAILED_MAX ? m->n : FAILED_MAX;
+	u32 i, n = !m->status || is_rest(f, m->protocol) ? 0
+		   : m->n < FAILED_MAX			 ? m->n
+							 : FAILED_MAX;
 	int ret = 0;
 
 	for (i = 0; i < n && ret == 0; i++)
