@@ -400,6 +400,7 @@ static const struct {
 	bool crash;   /* a process that a signal ended */
 	bool connect; /* connections to another server */
 	bool own;     /* timers of the server itself, and what it asks */
+	bool pipe;    /* a full one, which it writes into */
 	bool pause;   /* what the serving thread did */
 } says[N_VERDICTS] = {
 	[VERDICT_none] = { .say = say_healthy },
@@ -407,9 +408,14 @@ static const struct {
 			     .crash = true,
 			     .connect = true,
 			     .own = true,
+			     .pipe = true,
 			     .pause = true },
-	[VERDICT_slower] = { .say = say_change, .crash = true },
-	[VERDICT_tail] = { .say = verdict_tail_say, .crash = true, .connect = true, .own = true },
+	[VERDICT_slower] = { .say = say_change, .crash = true, .pipe = true },
+	[VERDICT_tail] = { .say = verdict_tail_say,
+			   .crash = true,
+			   .connect = true,
+			   .own = true,
+			   .pipe = true },
 	[VERDICT_locked] = { .say = verdict_locked_say, .crash = true },
 	[VERDICT_errors] = { .say = say_failing, .connect = true },
 	[VERDICT_unanswered] = { .say = say_failing },
@@ -468,7 +474,7 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_own(c, j, e);
 	if (ret == 0)
 		ret = verdict_leaked(c, j, e);
-	if (ret == 0 && j->kind == VERDICT_pauses)
+	if (ret == 0 && says[j->kind].pipe)
 		ret = verdict_pipe(c, j, &pipe, e);
 	if (ret == 0 && !pipe) /* else they queue for it */
 		ret = verdict_queues(c, j, l, e);
