@@ -11,7 +11,7 @@
 #include "analyze/replay/text_ids.h"
 #include "error_codes.h"
 #include "format/errnos.h"
-#include "held.h"
+#include "exchange.h"
 #include "track_clients.h"
 #include "track_request_time.h"
 #include "track_segments.h"
