@@ -161,6 +161,7 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	u64 unread = f->unread ? r->begin : segments_unread(r, f), arrival;
 	struct row_unanswered *row;
 	bool read = t->recvs && !t->sends && !is_farewell(f);
+	bool has_rest = t->to_come && t->counted == t->last_recv && f->family != LINUX_AF_UNIX;
 	u32 answered = t->sends ? t->tid : t->answered;
 	struct file *one = NULL;
 
@@ -183,6 +184,9 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	row->client = client_id(f->client);
 	row->name = names_first(f) ? names_first(f) : BULK_NULL;
 	row->answered = answered > 0;
+	has_rest = has_rest && read && !unread && !loss_overlaps(r, t->last_recv, UINT64_MAX);
+	row->announced = has_rest ? (s64)t->announced : BULK_NULL;
+	row->rest = has_rest ? (s64)t->to_come : BULK_NULL;
 	return 0;
 }
 
