@@ -60,6 +60,12 @@ static u64 rest_of(const struct replay *r, const struct file *f)
 	return held || f->request.soon ? f->request.rest : 0;
 }
 
+/* Datagrams whose peers are not known: which of several is answered by which send is not either. */
+static bool is_any_of(const struct file *f)
+{
+	return datagrams_unknown(f) && (f->request.recvs > 1 || f->request.sends > 1);
+}
+
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	struct request *t = &f->request;
@@ -72,7 +78,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 
 	if (t->recvs)
 		services_on_request(f, requests_queued(f) + dur, names_held(f) > 0);
-	if (t->sends && t->recvs) {
+	if (t->sends && t->recvs && !is_any_of(f)) {
 		uses_on_request(t);
 		lossy = loss_overlaps(r, t->first_recv, t->last_send);
 		clients_on_request(f, dur, requests_queued(f), lossy);
