@@ -10,11 +10,12 @@ int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e);
 
 /*
  * SQL, of a row u of unanswered: an answer is due. One left on its socket before, or requests of
- * its name are answered. A process that only receives, as one that takes logs, has neither.
+ * its name are answered. A process that only receives, as one that takes logs, has neither. All
+ * that its client announced has arrived.
  */
 #define ANSWER_DUE                                                                             \
-	"(u.answered OR (u.service, u.name) IN (SELECT service, name FROM request_stat WHERE " \
-	"latency > 0))"
+	"(u.rest IS NULL AND (u.answered OR (u.service, u.name) IN (SELECT service, name FROM" \
+	" request_stat WHERE latency > 0)))"
 
 /*
  * fn for the requests of services, without those during losses, those that await something, and

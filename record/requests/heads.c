@@ -259,6 +259,14 @@ static u32 tls_name(struct heads *h, const struct found *f)
 	return f->hello ? handshake : encrypted;
 }
 
+/* What comes of the last request after this receive; 0: none, or not known. */
+static u32 rest_after(const struct stream *s, const struct found *f, const struct ev_raw *raw)
+{
+	u32 rest = s->next - (raw->pos + raw->len);
+
+	return s->in_step && !f->lost && !f->expects && rest < 1u << 31 ? rest : 0;
+}
+
 static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, struct err *e)
 {
 	struct stream *s = stream_of(h, raw->conn);
@@ -284,6 +292,7 @@ static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, 
 		if (raw->h.type == RAW_HEAD && begins(s, raw) && !s->asked.open)
 			s->asked.unknown = s->asked.unordered;
 		read_piece(h, s, &f, raw);
+		ev.rest = rest_after(s, &f, raw);
 		s->from = raw->pos;
 		s->fed = true;
 	}

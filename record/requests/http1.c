@@ -116,16 +116,23 @@ static size_t headers_end(const u8 *b, size_t at, size_t n)
 	return n + 1;
 }
 
-/* Bytes of the body by the headers; false: they do not say. */
-static bool body_length(const u8 *b, size_t at, size_t end, u64 *ret)
+static bool is_field(const u8 *b, size_t at, size_t line, const char *name)
 {
-	static const char length[] = "content-length:", encoding[] = "transfer-encoding:";
+	size_t n = strlen(name);
+
+	return line - at > n && strncasecmp((const char *)b + at, name, n) == 0;
+}
+
+/* Bytes of the body by the headers; false: they do not say. */
+static bool body_length(const u8 *b, size_t at, size_t end, u64 *ret, bool *ret_expects)
+{
+	static const char length[] = "content-length:";
 	size_t line;
 
+	*ret_expects = false;
 	for (*ret = 0; at < end; at = line + 1) {
 		line = seek(b, at, end, '\n');
-		if (line - at > sizeof(length) &&
-		    strncasecmp((const char *)b + at, length, sizeof(length) - 1) == 0) {
+		if (is_field(b, at, line, length)) {
 			at += sizeof(length) - 1;
 			while (at < line && b[at] == ' ')
 				at++;
@@ -133,9 +140,10 @@ static bool body_length(const u8 *b, size_t at, size_t end, u64 *ret)
 				*ret = *ret * 10 + b[at] - '0';
 			if (*ret >= BODY_MAX)
 				return false;
-		} else if (line - at > sizeof(encoding) &&
-			   strncasecmp((const char *)b + at, encoding, sizeof(encoding) - 1) == 0) {
+		} else if (is_field(b, at, line, "transfer-encoding:")) {
 			return false;
+		} else if (is_field(b, at, line, "expect:")) {
+			*ret_expects = true;
 		}
 		if (line == end)
 			break;
@@ -165,7 +173,7 @@ u64 parse_http1(struct stream *s, struct found *f, const u8 *b, size_t n)
 		if (f->incomplete)
 			return at;
 		name_request(f, b, at, method, line);
-		if (end > n || !body_length(b, line, end, &body)) {
+		if (end > n || !body_length(b, line, end, &body, &f->expects)) {
 			f->lost = true;
 			return at;
 		}

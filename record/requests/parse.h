@@ -101,6 +101,7 @@ struct found {
 	bool incomplete; /* ended in a message whose length is not known yet */
 	bool lost;	 /* where the next message starts cannot be known */
 	bool hello;	 /* TLS begins here, with the first message of its handshake */
+	bool expects;	 /* HTTP/1: the last request here has its body sent after an answer */
 };
 
 #define ERRORS_MAX 64

@@ -16,6 +16,7 @@ struct seen {
 		u32 id, count, failed;
 	} names[NAMES];
 	u32 n, flags, all, last; /* last: name of the last receive */
+	u64 rest;		 /* of the last receive */
 	u16 status;
 	char code[16];
 	u32 errors; /* of all answers */
@@ -40,6 +41,7 @@ static inline void see(struct seen *s, const struct ev_header *h)
 	} else if (h->type == EV_head) {
 		id = s->last = head->name;
 		count = head->requests;
+		s->rest = head->rest;
 		s->flags |= head->flags;
 	} else if (h->type == EV_head_more) {
 		id = more->name;

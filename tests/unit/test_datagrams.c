@@ -149,6 +149,12 @@ static void without_peers_an_exchange_is_a_request(void **state)
 	rows_are(HOST RECV(1000, 100, 1, 7) CALL(3000, 100, sendmmsg, 1) RECV(4000, 100, 1, 7)
 			 CALL(6000, 100, sendmmsg, 1),
 		 "? 2000", NULL);
+	/* which of them are answered, and by which send, is not known */
+	rows_are(HOST CALL(1000, 100, recvmmsg, 1) CALL(2000, 100, recvmmsg, 1)
+			 CALL(3000, 100, sendmmsg, 1) CALL(4000, 100, recvmmsg, 1)
+				 CALL(4500, 100, sendmmsg, 1) CALL(5000, 100, recvmmsg, 1)
+					 CALL(5100, 100, sendmmsg, 1) CALL(5900, 100, sendmmsg, 1),
+		 "? 500", NULL);
 	/* what a call on a Unix socket left in the buffer */
 	rows_are(HOST "3 100 fd pid=100 fd=5 mode=0140000 ino=78 family=1 role=4 socktype=2\n" RECV(
 			 1000, 100, 1, 7) CALL(3000, 100, sendto, 9),

@@ -241,6 +241,55 @@ static void a_stuck_thread_of_a_connection_is_a_problem(void **state)
 	db_close(db);
 }
 
+/* Of the request 9 bytes are to come; thread 100 waits for input or not. */
+#define ANNOUNCED(more, call)                                                                               \
+	HEAD BEGIN                                                                                          \
+		"@cpu 0\n" CONNECTION "500_000_010 0 segment conn=1 pos=0 len=30\n"                         \
+		"500_050_010 0 waking target=100\n500_060_010 0 switch next=100\n"                          \
+		"500_100_010 100 syscall nr=read fd=5 dur=50 ret=30\n"                                      \
+		"500_100_010 100 head conn=1 pos=0 len=30 name=1 requests=1 rest=9\n" more                  \
+		"500_200_010 100 switch next=0 state=1\n@recorder\n3_000_000_020 100 syscall_args nr=" call \
+		" dur=2_499_850_000 flags=2\n"
+#define IDLE "futex arg0=0x1000"
+#define READ_MORE                                     \
+	"500_140_010 0 segment conn=1 pos=30 len=4\n" \
+	"500_150_010 100 syscall nr=read fd=5 dur=50 ret=4\n"
+#define ARRIVED "500_160_010 0 segment conn=1 pos=30 len=9 unread=9\n"
+
+static void hang_is(const char *text, const char *want, int missing, int threads)
+{
+	sqlite3 *db = judged(text);
+
+	verdict_is(db, want);
+	is_number(db, SAYS("hang_missing"), missing);
+	is_number(db, SAYS("hang_thread"), threads);
+	db_close(db);
+}
+
+/* The client announced bytes and did not send them; what the threads wait for is no cause. */
+static void a_body_that_does_not_come_is_of_the_client(void **state)
+{
+	sqlite3 *db = judged(ANNOUNCED("", IDLE));
+
+	(void)state;
+	is_text(db, "SELECT announced || ' ' || rest FROM unanswered", "9 9");
+	db_close(db);
+	hang_is(ANNOUNCED("", IDLE), "problem hang 1", 1, 0);
+	hang_is(ANNOUNCED("", "epoll_wait"), "problem hang 1", 1, 0);
+	/* an upload goes on */
+	db = judged(ANNOUNCED(READ_MORE "500_150_010 100 head conn=1 pos=30 len=4 rest=5\n",
+			      "epoll_wait"));
+	is_text(db, "SELECT announced || ' ' || rest FROM unanswered", "9 5");
+	verdict_is(db, "unknown hang 1");
+	is_number(db, SAYS("hang_missing"), 1);
+	db_close(db);
+	/* all has come; or the server does not read it; or the last receive has no head */
+	hang_is(ANNOUNCED(READ_MORE "500_150_010 100 head conn=1 pos=30 len=9\n", IDLE),
+		"problem hang 1", 0, 2);
+	hang_is(ANNOUNCED(ARRIVED, IDLE), "problem hang 1", 0, 2);
+	hang_is(ANNOUNCED(READ_MORE, IDLE), "problem hang 1", 0, 2);
+}
+
 /* TLS need not have answers. */
 static void encrypted_requests_need_no_answer(void **state)
 {
@@ -269,6 +318,7 @@ int main(void)
 		T(an_idle_pool_is_no_problem),
 		T(parked_threads_are_no_cause),
 		T(a_stuck_thread_of_a_connection_is_a_problem),
+		T(a_body_that_does_not_come_is_of_the_client),
 		T(encrypted_requests_need_no_answer),
 	};
 

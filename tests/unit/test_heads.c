@@ -429,6 +429,41 @@ static void other_bytes_have_no_names(void **state)
 	heads_free(s.heads);
 }
 
+/* The rest after bytes that are received in parts; n parts. */
+static void rests_are(const char *const *parts, const u64 *want, int n)
+{
+	struct seen s;
+	int i;
+
+	start(&s);
+	for (i = 0; i < n; i++) {
+		give(&s, RAW_HEAD, parts[i], strlen(parts[i]), strlen(parts[i]));
+		assert_int_equal(s.rest, want[i]);
+	}
+	heads_free(s.heads);
+}
+
+#define RESTS(n, want, ...) rests_are((const char *const[]){ __VA_ARGS__ }, (const u64[])want, n)
+#define LIST(...)           \
+	{                   \
+		__VA_ARGS__ \
+	}
+
+static void a_head_announces_the_rest(void **state)
+{
+	(void)state;
+	RESTS(4, LIST(0, 9, 5, 0), "PUT /a HTTP/1.1\r\nContent-", "Length: 9\r\n\r\n", "1234",
+	      "56789");
+	RESTS(2, LIST(6, 0),
+	      "GET /a HTTP/1.1\r\n\r\nPUT /b HTTP/1.1\r\nContent-Length: 9\r\n\r\n123",
+	      "456789GET /c HTTP/1.1\r\n\r\n");
+	RESTS(1, LIST(7), "*2\r\n$3\r\nGET\r\n$5\r\n");
+	/* the client waits for permission; its length is not known */
+	RESTS(2, LIST(0, 5), "PUT /a HTTP/1.1\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n",
+	      "1234");
+	RESTS(1, LIST(0), "PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +482,7 @@ int main(void)
 		T(handshakes_have_a_name),
 		T(a_connection_has_one_handshake),
 		T(other_bytes_have_no_names),
+		T(a_head_announces_the_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

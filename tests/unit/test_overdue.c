@@ -18,9 +18,10 @@ struct waiting {
 	const char *name; /* fields of event request_name */
 	int before, requests;
 	long since;
+	const char *head; /* further fields of heads of those that wait; NULL: none */
 };
 
-static void put(struct buf *x, long ts, int conn, int name)
+static void put(struct buf *x, long ts, int conn, int name, const char *more)
 {
 	static long at = 1 << 20;
 	struct err e = { 0 };
@@ -28,8 +29,8 @@ static void put(struct buf *x, long ts, int conn, int name)
 	at += 10;
 	buf_printf(x, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts - 9000, conn, at);
 	buf_printf(x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n", ts, 4 + conn);
-	buf_printf(x, &e, "%ld 100 head conn=%d pos=%ld len=10 name=%d requests=1\n", ts, conn, at,
-		   name);
+	buf_printf(x, &e, "%ld 100 head conn=%d pos=%ld len=10 name=%d requests=1 %s\n", ts, conn,
+		   at, name, more);
 }
 
 /* The thread waits in poll from ts until shortly before the end. */
@@ -62,18 +63,18 @@ static sqlite3 *at_the_end(struct waiting w)
 		ask(&x, 1, 100, t, t + 10000, t + 100000 + rand() % 9000);
 		if (i >= w.before)
 			continue;
-		put(&x, t + MS, 2, FIFTH);
+		put(&x, t + MS, 2, FIFTH, "");
 		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=6 dur=1 ret=20\n", t + MS + 90000);
 	}
 	for (i = 0; i < w.requests; i++)
-		put(&x, w.since + 20000 + i * 1000, 2 + i, FIFTH);
+		put(&x, w.since + 20000 + i * 1000, 2 + i, FIFTH, w.head ? w.head : "");
 	polls(&x, w.since + 50000);
 	return analysed(loaded_buf(&x), NULL);
 }
 
 static void requests_whose_name_had_answers_are_overdue(void **state)
 {
-	struct waiting w = { "protocol=7 name=\"COMMIT\"", 400, 2, 7000 * MS };
+	struct waiting w = { "protocol=7 name=\"COMMIT\"", 400, 2, 7000 * MS, NULL };
 	sqlite3 *db = at_the_end(w);
 
 	(void)state;
@@ -85,7 +86,7 @@ static void requests_whose_name_had_answers_are_overdue(void **state)
 
 static void what_waits_by_design_is_not_overdue(void **state)
 {
-	struct waiting w = { "protocol=4 name=\"BLPOP\"", 400, 2, 7000 * MS };
+	struct waiting w = { "protocol=4 name=\"BLPOP\"", 400, 2, 7000 * MS, NULL };
 	sqlite3 *db = at_the_end(w);
 
 	(void)state;
@@ -93,17 +94,22 @@ static void what_waits_by_design_is_not_overdue(void **state)
 	is_text(db, VERDICT, "none ");
 	db_close(db);
 	/* never answered yet: it may always take so long */
-	w = (struct waiting){ "protocol=1 name=\"GET /events\"", 0, 2, 7000 * MS };
+	w = (struct waiting){ "protocol=1 name=\"GET /events\"", 0, 2, 7000 * MS, NULL };
+	db = at_the_end(w);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+	/* their clients did not send all of it */
+	w = (struct waiting){ "protocol=7 name=\"COMMIT\"", 400, 2, 7000 * MS, "rest=9" };
 	db = at_the_end(w);
 	is_text(db, VERDICT, "none ");
 	db_close(db);
 	/* one connection */
-	w = (struct waiting){ "protocol=7 name=\"COMMIT\"", 400, 1, 7000 * MS };
+	w = (struct waiting){ "protocol=7 name=\"COMMIT\"", 400, 1, 7000 * MS, NULL };
 	db = at_the_end(w);
 	is_text(db, VERDICT, "none ");
 	db_close(db);
 	/* the recording ends soon after they were read */
-	w = (struct waiting){ "protocol=7 name=\"COMMIT\"", 400, 2, 9999 * MS };
+	w = (struct waiting){ "protocol=7 name=\"COMMIT\"", 400, 2, 9999 * MS, NULL };
 	db = at_the_end(w);
 	is_text(db, VERDICT, "none ");
 	db_close(db);
@@ -133,7 +139,7 @@ static sqlite3 *asked_others(bool answers)
 	buf_printf(&x, &e, "%ld 100 syscall nr=write fd=9 dur=1 ret=20\n", t + 1000);
 	buf_printf(&x, &e, "%ld 100 syscall nr=read fd=9 dur=1 ret=20\n", t + 2000);
 	for (fd = 1; fd < 3; fd++)
-		put(&x, t + 9000 + fd * 1000, fd, fd);
+		put(&x, t + 9000 + fd * 1000, fd, fd, "");
 	if (answers)
 		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=9 dur=1 ret=20\n", t + 20000);
 	buf_printf(&x, &e, "%ld 100 syscall nr=write fd=10 dur=1 ret=20\n", t + 30000);

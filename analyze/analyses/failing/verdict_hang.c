@@ -4,7 +4,7 @@
  * read, or a request of a protocol that has answers. A process that only receives, as one that
  * takes logs, reads what arrives and has no such requests. Requests that were read, by a process
  * that waits for input, may have no answer yet: a note, no problem; unless the threads that read
- * them are stuck.
+ * them are stuck, or the clients of all of them sent a head, and nothing of the body.
  */
 #include "analyze/analyses/verdict/verdict.h"
 #include "analyze/store/state.h"
@@ -33,10 +33,14 @@ static int read_waiting(struct analysis_ctx *c, struct judged *j, const struct l
 			struct err *e)
 {
 	static const char sql[] =
-		"SELECT count(*), total(read IS NULL), min(ts) FROM unanswered u WHERE service IN (SELECT"
+		"WITH w AS MATERIALIZED (SELECT * FROM unanswered u WHERE service IN (SELECT"
 		" id FROM service WHERE server=?1) AND ?2 - ts >= ?3 AND (read IS NULL OR name IN (SELECT id"
 		" FROM request_name WHERE readable(protocol) AND NOT awaits(protocol, name))) AND NOT EXISTS (SELECT 1 FROM fd WHERE fd.pid=u.pid"
-		" AND path='anon_inode:[io_uring]')";
+		" AND path='anon_inode:[io_uring]')), m AS (SELECT * FROM w WHERE rest NOT NULL) SELECT (SELECT"
+		" count(*) FROM w), (SELECT total(read IS NULL) FROM w), (SELECT min(ts) FROM w), count(*),"
+		" total(rest=announced), min(announced), max(announced), total(announced - rest), count(DISTINCT"
+		" client), iif(min(name)=max(name), name, 0), (SELECT client FROM m GROUP BY client ORDER BY"
+		" count(*) DESC, client LIMIT 1) FROM m";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "iid", j->about.id, c->duration, l->pause);
 
@@ -47,6 +51,16 @@ static int read_waiting(struct analysis_ctx *c, struct judged *j, const struct l
 		j->n = j->waited = sqlite3_column_double(q, 0);
 		j->unread = sqlite3_column_double(q, 1);
 		j->start = sqlite3_column_double(q, 2);
+		j->missing = (struct verdict_missing){
+			.n = sqlite3_column_double(q, 3),
+			.none = sqlite3_column_double(q, 4),
+			.least = sqlite3_column_double(q, 5),
+			.most = sqlite3_column_double(q, 6),
+			.arrived = sqlite3_column_double(q, 7),
+			.clients = sqlite3_column_double(q, 8),
+			.name = sqlite3_column_int64(q, 9),
+			.client = sqlite3_column_int64(q, 10),
+		};
 	}
 	return db_end(q, ret);
 }
@@ -228,10 +242,36 @@ int verdict_hang(struct analysis_ctx *c, struct judged *j, const struct limits *
 		ret = is_stuck(&stuck, c, j, &v[0], e);
 	if (ret == 0 && n && !stuck)
 		ret = are_readers_stuck(&stuck, c, j, l, e);
-	if (j->unread > 0 || stuck)
+	if (j->unread > 0 || stuck || j->missing.none >= j->n)
 		j->status = STATUS_PROBLEM;
 	free_groups(v, n);
 	return ret;
+}
+
+static int put_missing(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	const struct verdict_missing *m = &j->missing;
+	const struct value values[] = {
+		VALUE_NUMBER("n", m->n, ""),
+		VALUE_MAYBE("name", request_name, m->name),
+		VALUE_MAYBE("client", client, m->client),
+		VALUE_NUMBER("others", m->clients > 1 ? m->clients - 1 : NAN, ""),
+		VALUE_NUMBER("least", m->least < m->most ? m->least : NAN, "bytes"),
+		VALUE_NUMBER("most", m->most, "bytes"),
+		VALUE_NUMBER("arrived", m->arrived, "bytes"),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_hang_missing,
+		j->status == STATUS_PROBLEM ? PROBLEM : NOTE,
+		OBSERVED,
+		j->about,
+		"SELECT ts, read, announced, rest, client FROM unanswered WHERE rest > 0",
+		values,
+		j->finding,
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
 int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -264,9 +304,13 @@ int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 	if (ret == 0)
 		ret = verdict_connect_cause(c, j, e);
+	if (ret == 0 && j->missing.n > 0)
+		ret = put_missing(c, j, e);
 	/* threads without work are no cause */
+	if (ret < 0 || j->missing.n >= j->n)
+		return ret;
 	idle.parent = j->finding;
-	if (ret == 0 && j->status != STATUS_PROBLEM)
+	if (j->status != STATUS_PROBLEM)
 		return finding_put(c->db, c->analysis->name, &idle, NULL, e);
-	return ret < 0 ? ret : verdict_hang_threads(c, j, e);
+	return verdict_hang_threads(c, j, e);
 }

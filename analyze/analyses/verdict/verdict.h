@@ -143,6 +143,14 @@ struct judged_pause {
 	bool stall;	    /* of some requests of its name */
 };
 
+/* Of the requests that wait, those whose clients did not send all that they announced. */
+struct verdict_missing {
+	double n, none;		     /* none: nothing of it came after the head */
+	double least, most, arrived; /* bytes: announced by one; arrived of all */
+	double clients;
+	s64 name, client; /* 0: several; most of them have this client */
+};
+
 struct judged {
 	struct subject about;
 	enum verdict_status status;
@@ -154,6 +162,7 @@ struct judged {
 	s64 overdue; /* unanswered at the end for far longer than all answers of their name took */
 	s64 due;     /* the same, by DUE_TIMES */
 	double paused, pause_max, waited;
+	struct verdict_missing missing;
 	double slow, baseline, ratio, ratio_low, ratio_high, n; /* slow NAN: no change */
 	double typical, typical_base; /* geometric means: the ratio is of these */
 	bool by_mean;		      /* the ratio is of means per window, not of geometric means */

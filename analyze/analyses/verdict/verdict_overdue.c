@@ -30,7 +30,7 @@ static const char candidates_sql[] =
 	" max(max) AS longest, total(exchanges) AS n FROM request_stat WHERE service IN own AND name > 0 GROUP"
 	" BY name), l AS (SELECT coalesce(max(ts + dur), 0) AS till FROM loss WHERE n > 0 AND grp IN ('core',"
 	" 'syscalls', 'sched')), u AS MATERIALIZED (SELECT *, count(*) OVER (PARTITION BY tid) AS k FROM unanswered WHERE"
-	" service IN own AND tid > 0), c AS MATERIALIZED (SELECT u.tid AS tid, u.ts AS ts, u.read AS read, u.name"
+	" service IN own AND tid > 0 AND rest IS NULL), c AS MATERIALIZED (SELECT u.tid AS tid, u.ts AS ts, u.read AS read, u.name"
 	" AS name, a.longest AS longest, a.n AS n FROM u JOIN a USING(name)"
 	" JOIN l WHERE u.k=1 AND u.ts > l.till AND u.read NOT NULL AND ?2 - u.ts >= ?3 AND ?2 - u.ts > ?4 *"
 	" a.longest AND a.n >= ?5 AND NOT EXISTS (SELECT 1 FROM request_name n WHERE n.id=u.name AND"

@@ -257,7 +257,7 @@ static int read_overdue(struct analysis_ctx *c, struct judged *j, struct err *e)
 		"WITH a AS (SELECT name, max(max) AS longest, total(exchanges) AS n FROM request_stat WHERE service IN"
 		" (SELECT id FROM service WHERE server=?1) AND name > 0 GROUP BY name) SELECT count(*) FILTER (WHERE n >= ?3"
 		" AND ?2 - u.ts > ?4 * a.longest), count(*) FILTER (WHERE n >= ?5 AND u.read NOT NULL AND ?2 - u.ts >="
-		" ?6 AND ?2 - u.ts > ?7 * a.longest) FROM unanswered u JOIN a USING(name) WHERE u.service IN (SELECT id"
+		" ?6 AND ?2 - u.ts > ?7 * a.longest) FROM unanswered u JOIN a USING(name) WHERE u.rest IS NULL AND u.service IN (SELECT id"
 		" FROM service WHERE server=?1) AND NOT EXISTS (SELECT 1 FROM request_name n WHERE n.id=u.name AND"
 		" awaits(n.protocol, n.name))";
 	sqlite3_stmt *q;

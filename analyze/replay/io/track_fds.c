@@ -124,11 +124,11 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 		return 0;
 	address_text(local, f->family, f->saddr, f->sport);
 	ret = ts ? requests_closed(r, p, fd, f, ts, e) : requests_unanswered(r, p, fd, f, e);
-	if (ret == 0)
-		ret = datagrams_end(r, p, fd, f, ts > 0, e);
 	upstream_end(r, p, fd, f, ts > 0);
 	if (ret == 0)
 		ret = requests_end_one(r, p, fd, f, e);
+	if (ret == 0)
+		ret = datagrams_end(r, p, fd, f, ts > 0, e);
 	if (ret == 0 && ts)
 		ret = file_locks_closed(r, p, fd, f, ts, e);
 	if (ret == 0)

@@ -19,11 +19,14 @@ struct request {
 	u64 latency;  /* as counted in a window at its last send; 0: not yet */
 	u32 answered; /* thread that answered the one before on this socket; 0: none */
 	u64 last_recv;
-	u64 rest;    /* all that had arrived was read, and more arrived later, ns */
-	u64 full;    /* since when sends would block; 0: they do not */
-	u64 blocked; /* ns of that, until all was acknowledged */
-	u64 wakeups; /* of the thread of the last receive, then */
-	u32 reader;  /* that thread */
+	u64 rest;      /* all that had arrived was read, and more arrived later, ns */
+	u64 full;      /* since when sends would block; 0: they do not */
+	u64 blocked;   /* ns of that, until all was acknowledged */
+	u64 wakeups;   /* of the thread of the last receive, then */
+	u32 reader;    /* that thread */
+	u32 announced; /* bytes after the first receive with some to come */
+	u32 to_come;   /* and after that at counted, by their own length; 0: not known */
+	u64 counted;
 	bool failed; /* an answer could not be written */
 	bool soon;   /* it answered without a sleep after that */
 	struct request_call {

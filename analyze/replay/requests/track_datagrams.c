@@ -233,6 +233,11 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 	return peer && !send && !peer->mutual ? received(r, f, next, peer, v->ts, ret, e) : 0;
 }
 
+bool datagrams_unknown(const struct file *f)
+{
+	return f->datagrams && f->datagrams->off;
+}
+
 void datagrams_forget(struct replay *r, struct file *f, struct file *request)
 {
 	forget(r, f->datagrams, (struct datagram *)request);

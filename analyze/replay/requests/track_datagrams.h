@@ -14,6 +14,9 @@
 int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		      bool send, struct file **ret, struct err *e);
 
+/* Its calls move several datagrams: their peers are not recorded. */
+bool datagrams_unknown(const struct file *f);
+
 /* The request has ended. */
 void datagrams_forget(struct replay *r, struct file *f, struct file *request);
 

@@ -35,7 +35,7 @@ struct names {
 /* A head, a head_more, an answer or an answer_more. */
 struct mark {
 	u16 type;
-	u32 conn, pos, len, name, n, first, status;
+	u32 conn, pos, len, name, n, first, status, rest;
 	u8 protocol;
 	char code[ERROR_CODE];
 };
@@ -213,7 +213,7 @@ static int apply(struct replay *r, struct thread *t, struct file *f, const struc
 	if (is_answer(m))
 		return all_failed(r, t, f, m, ts, e);
 	if (m->type == EV_head)
-		request_read(r, t, f, m->conn, m->pos, m->len, ts);
+		request_read(r, t, f, m->conn, m->pos, m->len, m->rest, ts);
 	return begin(r, t, f, m, ts, e);
 }
 
@@ -252,7 +252,8 @@ static int names_on_head(struct replay *r, const struct record *rec, struct err 
 				.len = ev->len,
 				.name = ev->name,
 				.n = ev->requests,
-				.first = ev->first };
+				.first = ev->first,
+				.rest = (u32)ev->rest };
 
 	return mark(r, rec, &m, e);
 }

@@ -110,8 +110,13 @@ void request_arrived(const struct replay *r, struct thread *t, struct file *f, u
 }
 
 void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, u32 pos, u32 len,
-		  u64 ts)
+		  u32 rest, u64 ts)
 {
+	struct request *q = &f->request;
+
+	q->announced = q->announced ? q->announced : rest;
+	q->to_come = rest;
+	q->counted = ts;
 	segments_read(r, f, conn, pos, len, ts);
 	if (f->request.recvs == 1 && f->request.first_recv == ts && !f->request.arrival)
 		request_arrived(r, t, f, segments_first(r, conn, pos, ts));

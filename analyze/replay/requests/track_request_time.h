@@ -15,10 +15,12 @@ int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts
 u64 request_time_end(struct replay *r, struct process *p, const struct file *f);
 /* After request_time_begin, maybe again: its first byte arrived then; 0: not known. */
 void request_arrived(const struct replay *r, struct thread *t, struct file *f, u64 arrival);
-/* The receive at ts got these bytes; the number of the connection may not have been known before.
+/*
+ * The receive at ts got these bytes; the number of the connection may not have been known before.
+ * rest: of the request, bytes to come after them; 0: not known.
  */
 void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, u32 pos, u32 len,
-		  u64 ts);
+		  u32 rest, u64 ts);
 bool request_is_split(const struct file *f);
 /* How long its request waited before the first receive, as far as that is known; ns. */
 u64 requests_queued(const struct file *f);

@@ -60,6 +60,12 @@ static u64 rest_of(const struct replay *r, const struct file *f)
 	return held || f->request.soon ? f->request.rest : 0;
 }
 
+/* Datagrams whose peers are not known: which of several is answered by which send is not either. */
+static bool is_any_of(const struct file *f)
+{
+	return datagrams_unknown(f) && (f->request.recvs > 1 || f->request.sends > 1);
+}
+
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	struct request *t = &f->request;
@@ -72,7 +78,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 
 	if (t->recvs)
 		services_on_request(f, requests_queued(f) + dur, names_held(f) > 0);
-	if (t->sends && t->recvs) {
+	if (t->sends && t->recvs && !is_any_of(f)) {
 		uses_on_request(t);
 		lossy = loss_overlaps(r, t->first_recv, t->last_send);
 		clients_on_request(f, dur, requests_queued(f), lossy);
@@ -161,6 +167,7 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	u64 unread = f->unread ? r->begin : segments_unread(r, f), arrival;
 	struct row_unanswered *row;
 	bool read = t->recvs && !t->sends && !is_farewell(f);
+	bool has_rest = t->to_come && t->counted == t->last_recv && f->family != LINUX_AF_UNIX;
 	u32 answered = t->sends ? t->tid : t->answered;
 	struct file *one = NULL;
 
@@ -183,6 +190,9 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	row->client = client_id(f->client);
 	row->name = names_first(f) ? names_first(f) : BULK_NULL;
 	row->answered = answered > 0;
+	has_rest = has_rest && read && !unread && !loss_overlaps(r, t->last_recv, UINT64_MAX);
+	row->announced = has_rest ? (s64)t->announced : BULK_NULL;
+	row->rest = has_rest ? (s64)t->to_come : BULK_NULL;
 	return 0;
 }
 
