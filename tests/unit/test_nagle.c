@@ -268,6 +268,27 @@ static void a_late_ack_is_no_latency(void **state)
 	}
 }
 
+static void check_path(struct way then, s64 least)
+{
+	sqlite3 *db = answered(&quick, &then, NULL);
+
+	if (least)
+		is_within(db, "SELECT acked_p99 FROM verdict WHERE rank=1", least, 1.1 * least);
+	else
+		is_null(db, "SELECT acked_p99 FROM verdict WHERE rank=1");
+	is_within(db, "SELECT p99 FROM verdict WHERE rank=1", 0, 1e6);
+	db_close(db);
+}
+
+/* What waits below the socket shows in the ACK; no delayed ACK, and none that a request brings. */
+static void a_narrow_link_is_in_the_time_to_the_ack(void **state)
+{
+	(void)state;
+	check_path((struct way){ 1, 500 * MS, 40 * MS, 200 * US, .waits = true }, 500 * MS);
+	check_path((struct way){ 1, 40 * MS, 12 * MS, 200 * US, .waits = true }, 0);
+	check_path((struct way){ 1, 9000 * MS, 40 * MS, 500 * MS, .waits = false }, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +302,7 @@ int main(void)
 		cmocka_unit_test(what_is_recorded_is_latency),
 		cmocka_unit_test(what_begins_later_is_a_change),
 		cmocka_unit_test(a_late_ack_is_no_latency),
+		cmocka_unit_test(a_narrow_link_is_in_the_time_to_the_ack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
