@@ -318,7 +318,8 @@ struct inet_sock {
 struct tcp_sock {
 	u32 srtt_us, total_retrans;
 	u64 bytes_acked, bytes_received;
-	u32 rcv_nxt, copied_seq, snd_una, write_seq;
+	u32 rcv_nxt, copied_seq, snd_una, snd_nxt, snd_sml, snd_wnd, write_seq;
+	u32 mss_cache, packets_out, snd_cwnd;
 };
 
 struct net_device {

@@ -89,6 +89,23 @@ static __always_inline bool has_dsack(struct sk_buff *skb, u32 size, u32 ack, co
 	       (s32)(__builtin_bswap32(word[1]) - ack) < 0;
 }
 
+/*
+ * Does this ACK release the end of what was written (Nagle, as Minshall changed it)? Until now it
+ * stayed, less than a segment, although both windows had room: a small segment was in flight.
+ */
+static __always_inline bool releases(struct tcp_sock *tp, u32 write_seq, u32 ack, const bool btf)
+{
+	u32 unsent = write_seq - GET(btf, tp, snd_nxt), small, una;
+
+	if (!unsent || unsent >= GET(btf, tp, mss_cache))
+		return false;
+	small = GET(btf, tp, snd_sml);
+	una = GET(btf, tp, snd_una);
+	return (s32)(small - una) > 0 && (s32)(ack - small) >= 0 &&
+	       write_seq - una <= GET(btf, tp, snd_wnd) &&
+	       GET(btf, tp, packets_out) < GET(btf, tp, snd_cwnd);
+}
+
 static __always_inline int on_segment(struct sock *sk, struct tcp_sock *tp, struct sk_buff *skb,
 				      const bool btf)
 {
@@ -98,15 +115,16 @@ static __always_inline int on_segment(struct sock *sk, struct tcp_sock *tp, stru
 	struct segment s = { .len = GET(btf, cb, end_seq) - seq - fin };
 	volatile u64 *end;
 	struct counts *c;
-	bool done, dsack;
+	bool done, dsack, held;
 	u64 ts;
 
 	if (!enabled)
 		return 0;
 	write_seq = GET(btf, tp, write_seq);
 	dsack = GET(btf, tp, total_retrans) && has_dsack(skb, GET(btf, skb, len) - s.len, ack, btf);
-	/* a mere acknowledgement counts if it is the one of the last byte written */
-	if (!s.len && !fin && !dsack && (ack != write_seq || ack == GET(btf, tp, snd_una)))
+	held = releases(tp, write_seq, ack, btf);
+	/* a mere acknowledgement counts if it is that of the last byte written, or releases it */
+	if (!s.len && !fin && !dsack && !held && (ack != write_seq || ack == GET(btf, tp, snd_una)))
 		return 0;
 	c = count_seen(GROUP_requests);
 	if (!c)
@@ -121,7 +139,7 @@ static __always_inline int on_segment(struct sock *sk, struct tcp_sock *tp, stru
 	s.unread = next - GET(btf, tp, copied_seq);
 	s.unacked = write_seq - ack;
 	s.flags = fin | (GET(btf, sk, sk_lock.owned) ? SEGMENT_BACKLOG : 0) |
-		  (dsack ? SEGMENT_DSACK : 0);
+		  (dsack ? SEGMENT_DSACK : 0) | (held ? SEGMENT_HELD : 0);
 	end = &segment_ends[s.conn & (ENDS - 1)];
 	if (*end == end_of(&s, ts) && !s.gap && !fin)
 		done = emit_next(c, &s, ts);

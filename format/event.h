@@ -214,6 +214,7 @@ struct sock_id {
 #define SEGMENT_BACKLOG 2
 #define SEGMENT_ACKED	4 /* of segment_next */
 #define SEGMENT_DSACK	8
+#define SEGMENT_HELD	16
 
 /* flags of hop */
 #define HOP_SENDS     1

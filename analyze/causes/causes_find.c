@@ -9,10 +9,12 @@
 static void split(struct samples *d, const struct unit *u, s64 sums[N_CATEGORIES])
 {
 	const struct span *p;
+	s64 sent = unit_sent(u);
 
-	for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < u->ts + u->dur;
+	for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < sent;
 	     p = spans_next(&d->spans, p))
-		sums[category_of(p->state)] += span_within(p, u->ts, u->ts + u->dur);
+		sums[category_of(p->state)] += span_within(p, u->ts, sent);
+	sums[CATEGORY_unsent] = u->held;
 	sums[CATEGORY_queue] = u->in_queue;
 	sums[CATEGORY_cpu] -= u->in_queue < sums[CATEGORY_cpu] ? u->in_queue : sums[CATEGORY_cpu];
 }
@@ -193,6 +195,10 @@ int cause_find(struct samples *d, const struct ranking *r, enum category categor
 		return cause_upstream(d, &r->ends, c, e);
 	case CATEGORY_pipe:
 		return cause_pipe(d, c, e);
+	case CATEGORY_unsent:
+		c->finding = FINDING_cause_unsent;
+		c->evidence = OBSERVED;
+		return 0;
 	default:
 		return find_sleep(d, category, c, e);
 	}

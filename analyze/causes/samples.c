@@ -223,7 +223,7 @@ static void join_in(struct samples *d, const struct outs *o, const struct unit *
 	for (; low < o->n && o->v[low].tid == u->tid && o->v[low].ts <= u->ts + u->dur; low++)
 		times[k++] = o->v[low].ts;
 	/* before the receive the thread waits for any request */
-	spans_join_chained(&d->spans, u->tid, u->ts + u->queued, u->ts + u->dur, times, k);
+	spans_join_chained(&d->spans, u->tid, u->ts + u->queued, unit_sent(u), times, k);
 }
 
 static int join_waits(struct samples *d, const struct moment *m, size_t n, const struct idmap *tids,
@@ -326,9 +326,9 @@ void samples_each(struct samples *d, bool baseline, enum category category, each
 	for (i = 0; i < n; i++) {
 		const struct unit *u = &units[i];
 
-		for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < u->ts + u->dur;
+		for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < unit_sent(u);
 		     p = spans_next(&d->spans, p)) {
-			ns = span_within(p, u->ts, u->ts + u->dur);
+			ns = span_within(p, u->ts, unit_sent(u));
 			if (ns > 0 && category_of(p->state) == category)
 				fn(arg, u, p, ns);
 		}

@@ -86,6 +86,8 @@ static int read_numbers(struct buf *b, sqlite3 *db, sqlite3_stmt *q, struct err 
 	if (sqlite3_column_int64(q, 12) > 0)
 		add_number(b, db, "unanswered ", q, 12, "", e);
 	add_number(b, db, "busiest thread idle ", q, 9, "%", e);
+	add_number(b, db, "to the client's ACK p50 ", q, 13, "ns", e);
+	add_number(b, db, "p99 ", q, 14, "ns", e);
 	return b->failed;
 }
 
@@ -95,7 +97,7 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 	int ret = db_query(
 		&q, db, e,
 		"SELECT status, kind, subject_kind, subject, rate, p50, p99, max, errors, idle,"
-		" finding, iif(errors > read, NULL, read), coalesce(unanswered, 0) + coalesce(due, 0) FROM verdict ORDER BY rank LIMIT 1",
+		" finding, iif(errors > read, NULL, read), coalesce(unanswered, 0) + coalesce(due, 0), acked_p50, acked_p99 FROM verdict ORDER BY rank LIMIT 1",
 		"");
 
 	if (ret < 0)
@@ -376,8 +378,8 @@ static int read_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
 		"SELECT sentence(f.id) FROM finding f WHERE kind IN ('verdict_accept', 'verdict_errors',"
-		" 'verdict_errors_name', 'verdict_nagle_always') AND id<>?2 AND subject_kind='server' AND"
-		" subject=?1 AND (kind IN ('verdict_accept', 'verdict_nagle_always') OR ?3) ORDER BY id";
+		" 'verdict_errors_name', 'verdict_nagle_always', 'verdict_nagle_left') AND id<>?2 AND subject_kind='server' AND"
+		" subject=?1 AND (kind IN ('verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left') OR ?3) ORDER BY id";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "iii", s->server, finding, (s64)s->problems);
 

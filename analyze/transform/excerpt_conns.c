@@ -93,7 +93,7 @@ bool excerpt_conns_place(struct excerpt *x, const struct record *rec, struct ev_
 		.unread = ev->unread,
 		.written = c->written,
 		.unacked = ev->flags & SEGMENT_ACKED ? 0 : 1,
-		.flags = ev->flags & (SEGMENT_BACKLOG | SEGMENT_DSACK),
+		.flags = ev->flags & (SEGMENT_BACKLOG | SEGMENT_DSACK | SEGMENT_HELD),
 	};
 	return true;
 }

@@ -33,6 +33,31 @@ static void each_request_has_its_arrival(void **state)
 	db_close(db);
 }
 
+/* An ACK releases the end of the first answer, and the second one before it is all sent. */
+static void an_answer_ends_when_its_last_byte_leaves(void **state)
+{
+	sqlite3 *db = loaded(
+		HOST "1000 0 segment conn=1 pos=0 len=10 unread=0\n" //
+		READ(2000, 10) WRITE(3000, 5) WRITE(
+			4000,
+			5) "44000 0 segment conn=1 pos=10 len=0 written=10 unacked=5 flags=16\n"
+			   "44500 0 segment_next conn=1 flags=4\n"
+			   "50000 0 segment conn=1 pos=10 len=20 unread=0 written=10 unacked=0\n" //
+		READ(51000, 20) WRITE(
+			52000,
+			5) "53000 0 segment conn=1 pos=30 len=0 written=15 unacked=5 flags=16\n" //
+		WRITE(54000, 5) "54500 0 segment_next conn=1 flags=4\n");
+
+	(void)state;
+	is_number(db, "SELECT held FROM request WHERE rowid=1", 40000);
+	is_number(db, "SELECT queued + dur FROM request WHERE rowid=1", 43000);
+	is_number(db, "SELECT acked FROM request WHERE rowid=1", 500);
+	is_number(db, "SELECT held FROM request WHERE rowid=2", 0);
+	is_number(db, "SELECT dur FROM request WHERE rowid=2", 3000);
+	is_number(db, "SELECT max FROM request_stat", 43000);
+	db_close(db);
+}
+
 /* Without cause: no segments are recorded, or those of another connection. */
 static void without_segments_arrival_is_an_estimate(void **state)
 {
@@ -324,6 +349,7 @@ static void a_segment_within_a_receive_places_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_ends_when_its_last_byte_leaves),
 		cmocka_unit_test(each_request_has_its_arrival),
 		cmocka_unit_test(without_segments_arrival_is_an_estimate),
 		cmocka_unit_test(order_does_not_matter),

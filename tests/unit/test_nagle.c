@@ -15,11 +15,12 @@ struct way {
 	long next;	    /* request; of a client that waits for the ACK: after it */
 	bool waits;
 	bool again; /* TCP sends a segment of the answer again */
+	bool left;  /* recorded: the ACK released the end of the answer, whose own comes then */
 };
 
 /* Whole answers at once, to a client that asks every 25 ms. */
-static const struct way quick = { 2, 80 * US, 40 * US, 25 * MS, false, false };
-static const struct way held = { 2, 40 * MS, 4 * MS, 200 * US, true, false };
+static const struct way quick = { 2, 80 * US, 40 * US, 25 * MS, .waits = false };
+static const struct way held = { 2, 40 * MS, 4 * MS, 200 * US, .waits = true };
 
 static long served;
 
@@ -48,6 +49,9 @@ static void answer(struct text *x, const struct way *w)
 			"%ld 0 tcp_retransmit sock=1 ino=1005 family=2 sport=80 dport=40005 state=1"
 			" saddr=127.0.0.1 daddr=10.0.0.9",
 			x->t + acked - 100 * US);
+	if (w->left)
+		text_line(x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=844 flags=16",
+			  x->t + acked - 50 * US, 29 * served, 900 * served);
 	if (acked < next)
 		text_line(x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=0",
 			  x->t + acked, 29 * served, 900 * served);
@@ -112,18 +116,18 @@ static void a_complete_answer_is_not(void **state)
 {
 	(void)state;
 	/* in one send: nothing was before it */
-	is_none((struct way){ 1, 40 * MS, 4 * MS, 200 * US, true, false });
+	is_none((struct way){ 1, 40 * MS, 4 * MS, 200 * US, .waits = true });
 	/* the client has it and delays its ACK, but asks when it wants to */
-	is_none((struct way){ 2, 40 * MS, 4 * MS, 100 * MS, false, false });
-	is_none((struct way){ 2, 40 * MS, 4 * MS, 48 * MS, false, false });
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 100 * MS, .waits = false });
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 48 * MS, .waits = false });
 }
 
 /* Its next request has the ACK, or comes in the few ms of the timer's tick. */
 static void a_client_that_thinks_as_long_is_not(void **state)
 {
 	(void)state;
-	is_none((struct way){ 2, 40 * MS, 4 * MS, 40 * MS, false, false });
-	is_none((struct way){ 2, 40 * MS, 4 * MS, 43 * MS, false, false });
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 40 * MS, .waits = false });
+	is_none((struct way){ 2, 40 * MS, 4 * MS, 43 * MS, .waits = false });
 }
 
 static void a_far_network_is_not(void **state)
@@ -133,8 +137,8 @@ static void a_far_network_is_not(void **state)
 	(void)state;
 	is_verdict(db, "none", "");
 	db_close(db);
-	is_none((struct way){ 2, 30 * MS, MS, 200 * US, true, false });
-	is_none((struct way){ 2, 60 * MS, MS, 200 * US, true, false });
+	is_none((struct way){ 2, 30 * MS, MS, 200 * US, .waits = true });
+	is_none((struct way){ 2, 60 * MS, MS, 200 * US, .waits = true });
 }
 
 #define ALWAYS FINDING_VALUE("verdict_nagle_always", "n", "count(v.number)")
@@ -175,12 +179,12 @@ static void they_are_said_if_they_always_were(void **state)
 static void clients_that_have_the_answer_are_not(void **state)
 {
 	const struct way ways[] = {
-		{ 1, 40 * MS, 4 * MS, 200 * US, true, false },
-		{ 2, 40 * MS, 4 * MS, 100 * MS, false, false },
-		{ 2, 40 * MS, 4 * MS, 48 * MS, false, false },
-		{ 2, 40 * MS, 4 * MS, 43 * MS, false, false },
-		{ 2, 40 * MS, 4 * MS, 10 * MS, false, false }, /* up to 90 ms */
-		{ 2, 40 * MS, 4 * MS, 200 * US, true, true },
+		{ 1, 40 * MS, 4 * MS, 200 * US, .waits = true },
+		{ 2, 40 * MS, 4 * MS, 100 * MS, .waits = false },
+		{ 2, 40 * MS, 4 * MS, 48 * MS, .waits = false },
+		{ 2, 40 * MS, 4 * MS, 43 * MS, .waits = false },
+		{ 2, 40 * MS, 4 * MS, 10 * MS, .waits = false }, /* up to 90 ms */
+		{ 2, 40 * MS, 4 * MS, 200 * US, .waits = true, .again = true },
 	};
 	size_t i;
 
@@ -206,6 +210,85 @@ static void what_is_sent_again_is_not(void **state)
 	db_close(db);
 }
 
+#define LEFT(name) FINDING_VALUE("verdict_nagle_left", name, "v.number")
+
+/* Recorded: the latency ends when the last part leaves. */
+static void what_is_recorded_is_latency(void **state)
+{
+	struct way way = held;
+	sqlite3 *db;
+
+	(void)state;
+	way.left = true;
+	db = always(&way, 20 * MS);
+	is_verdict(db, "problem", "nagle");
+	is_number(db, LEFT("n"), 450);
+	is_within(db, LEFT("of"), 599, 600);
+	is_within(db, LEFT("late"), 39.9e6, 44e6);
+	is_within(db, FINDING_VALUE("nagle_held", "ack", "v.number"), 40e6, 40e6);
+	is_number(db, ALWAYS, 0);
+	is_within(db, "SELECT p50 FROM verdict", 39.9e6, 44e6);
+	is_within(db, "SELECT avg(acked) FROM request WHERE held > 0", 49e3, 51e3);
+	db_close(db);
+}
+
+/* What begins later is a change of the latency, and has a cause. */
+static void what_begins_later_is_a_change(void **state)
+{
+	struct way way = held;
+	sqlite3 *db;
+
+	(void)state;
+	way.left = true;
+	db = answered(&quick, &way, NULL);
+	is_verdict(db, "problem", "slower");
+	is_within(db, "SELECT start FROM verdict", 9.5e9, 10.5e9);
+	is_within(db, "SELECT slow FROM verdict", 39e6, 45e6);
+	analysed(db, "causes");
+	is_within(db, "SELECT contribution FROM cause WHERE category='unsent'", 0.9, 1);
+	is_number(db, FINDING_VALUE("verdict_nagle_left", "n", "count(v.number)"), 0);
+	db_close(db);
+}
+
+/* A client that has the answer delays its ACK, or is far: nothing was held. */
+static void a_late_ack_is_no_latency(void **state)
+{
+	const struct way ways[] = { { 2, 40 * MS, 4 * MS, 100 * MS, .again = false },
+				    { 2, 60 * MS, MS, 200 * US, .waits = true } };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		sqlite3 *db = always(&ways[i], 0);
+
+		is_within(db, "SELECT max FROM verdict", 1, 1e6);
+		is_number(db, "SELECT count(*) FROM request WHERE held > 0", 0);
+		is_verdict(db, "none", "");
+		db_close(db);
+	}
+}
+
+static void check_path(struct way then, s64 least)
+{
+	sqlite3 *db = answered(&quick, &then, NULL);
+
+	if (least)
+		is_within(db, "SELECT acked_p99 FROM verdict WHERE rank=1", least, 1.1 * least);
+	else
+		is_null(db, "SELECT acked_p99 FROM verdict WHERE rank=1");
+	is_within(db, "SELECT p99 FROM verdict WHERE rank=1", 0, 1e6);
+	db_close(db);
+}
+
+/* What waits below the socket shows in the ACK; no delayed ACK, and none that a request brings. */
+static void a_narrow_link_is_in_the_time_to_the_ack(void **state)
+{
+	(void)state;
+	check_path((struct way){ 1, 500 * MS, 40 * MS, 200 * US, .waits = true }, 500 * MS);
+	check_path((struct way){ 1, 40 * MS, 12 * MS, 200 * US, .waits = true }, 0);
+	check_path((struct way){ 1, 9000 * MS, 40 * MS, 500 * MS, .waits = false }, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +299,10 @@ int main(void)
 		cmocka_unit_test(they_are_said_if_they_always_were),
 		cmocka_unit_test(clients_that_have_the_answer_are_not),
 		cmocka_unit_test(what_is_sent_again_is_not),
+		cmocka_unit_test(what_is_recorded_is_latency),
+		cmocka_unit_test(what_begins_later_is_a_change),
+		cmocka_unit_test(a_late_ack_is_no_latency),
+		cmocka_unit_test(a_narrow_link_is_in_the_time_to_the_ack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,13 +78,15 @@ static int read_servers(struct analysis_ctx *c, struct found_pauses *f, u32 *ret
 	COLUMN_OF(request, service) | COLUMN_OF(request, ts) | COLUMN_OF(request, queued) |      \
 		COLUMN_OF(request, dur) | COLUMN_OF(request, name) | COLUMN_OF(request, lossy) | \
 		COLUMN_OF(request, first_send) | COLUMN_OF(request, rest) |                      \
-		COLUMN_OF(request, paced)
+		COLUMN_OF(request, paced) | COLUMN_OF(request, held)
 
-/* It waits for its answer once all of it has arrived. */
+/* It waits for its answer once all of it has arrived, until the last send: what the socket holds
+ * then, the server has answered. */
 static struct row_request complete(const void *request)
 {
 	struct row_request row = *(const struct row_request *)request;
 
+	row.dur -= row.held;
 	row.queued -= row.rest < row.dur ? row.rest : row.dur;
 	return row;
 }

@@ -37,7 +37,7 @@ static int add_pooled(struct reading *r, const struct row_request *row, bool ans
 	p->v[p->n++] = (struct pooled){
 		.arrival = answered ? row->ts - row->queued : row->ts,
 		.read = row->ts,
-		.end = answered ? row->ts + row->dur : r->duration,
+		.end = answered ? row->ts + row->dur - row->held : r->duration,
 		.name = row->name == BULK_NULL ? 0 : row->name,
 		.accepted = f ? f->ts : 0,
 		.connection = f ? f->row : -1 - (row->pid << 32 | (u32)row->fd),
@@ -91,10 +91,11 @@ static int read_all(struct reading *r, const struct analysis_ctx *c, s64 server,
 			" service WHERE server=?1) ORDER BY tid, start",
 			"ii", server, INT64_MAX);
 	if (ret == 0)
-		ret = requests_each(
-			c->db,
-			COLUMN_OF(request, tid) | COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
-			"SELECT id FROM service WHERE server=?1", server, on_request, r, e);
+		ret = requests_each(c->db,
+				    COLUMN_OF(request, tid) | COLUMN_OF(request, pid) |
+					    COLUMN_OF(request, fd) | COLUMN_OF(request, held),
+				    "SELECT id FROM service WHERE server=?1", server, on_request, r,
+				    e);
 	if (ret == 0)
 		ret = db_each(
 			c->db, e, on_unanswered, r,

@@ -3,15 +3,17 @@
  * Answers of several sends whose last part stays on the host of the server: with Nagle's algorithm
  * a small segment waits until all before it are acknowledged, and the client, that waits for the
  * rest, delays this ACK by 40 ms. It acknowledges all when the rest has come, and asks again at
- * once. The time after the last send is in no latency of the server. During the whole recording it
- * is said of clients that ask when they want to, but never before the ACK: the later it comes, the
- * later they ask.
+ * once. Where the recording has the ACK that released the last part (request.held), this decides,
+ * and the time is part of the latency; a change is one of latency then. In older recordings it is
+ * in no latency. During their whole time it is said of clients that ask when they want to, but
+ * never before the ACK: the later it comes, the later they ask.
  *
  * Other late ACKs are none of these: a client that has the whole answer asks without regard to the
  * ACK, and its request is the ACK if it is earlier. A far network is as far before. Answers of one
  * send have nothing before them, and those that were sent again were lost.
  */
 #include "analyze/store/db.h"
+#include "analyze/store/request_rows.h"
 #include "shares.h"
 #include "verdict_queues.h"
 
@@ -186,6 +188,66 @@ static int read_change(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret == 0 && shares_range(&w, STEP, range) ? read_range(c, j, range, e) : ret;
 }
 
+/* ---- recorded ---- */
+
+struct recorded {
+	const struct judged *j;
+	double n, of;	  /* held; of all, outside of the time of another problem */
+	struct hist held; /* of all that were */
+};
+
+static int on_recorded(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	struct recorded *a = arg;
+	double end = (double)row->ts + (double)row->dur;
+
+	(void)rowid;
+	(void)e;
+	if (row->held > 0)
+		hist_add(&a->held, (u64)row->held);
+	if (a->j->status == STATUS_PROBLEM && end >= a->j->start && end < a->j->end)
+		return 0;
+	a->of++;
+	a->n += row->held > 0;
+	return 0;
+}
+
+/* *ret_any: some were, so the recording has it of all. */
+static int read_recorded(bool *ret_any, struct analysis_ctx *c, struct judged *j,
+			 const struct limits *l, struct err *e)
+{
+	struct recorded a = { .j = j };
+	int ret = requests_each(c->db, COLUMN_OF(request, held),
+				"SELECT id FROM service WHERE server=?1", j->about.id, on_recorded,
+				&a, e);
+	double late = verdict_quantile(&a.held, 0.5);
+
+	*ret_any = a.held.n > 0;
+	if (a.n >= LEAST && a.n > SIDE_MOST * a.of && late >= l->latency)
+		j->nagle = (struct verdict_nagle){ .n = a.n,
+						   .of = a.of,
+						   .end = (double)c->duration,
+						   .late = late,
+						   .always = true,
+						   .recorded = true };
+	hist_free(&a.held);
+	return ret;
+}
+
+/* By ACKs: what a recorder that does not record the one that released the last part shows. */
+static int read_acks(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	bool any;
+	int ret = may_be(&any, c, j, e);
+
+	if (ret < 0 || !any)
+		return ret;
+	if (j->status == STATUS_NONE)
+		ret = read_change(c, j, e);
+	return ret == 0 && !(j->nagle.n > 0) ? read_always(c, j, e) : ret;
+}
+
 int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	bool any;
@@ -194,38 +256,48 @@ int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits 
 	if (j->about.kind != SUBJECT_server || j->status == STATUS_UNKNOWN || !j->n_windows ||
 	    l->latency > ACK_DELAYED)
 		return 0;
-	ret = may_be(&any, c, j, e);
-	if (ret < 0 || !any)
-		return ret;
-	if (j->status == STATUS_NONE)
-		ret = read_change(c, j, e);
-	if (ret == 0 && !(j->nagle.n > 0))
-		ret = read_always(c, j, e);
+	ret = read_recorded(&any, c, j, l, e);
+	if (ret == 0 && !any)
+		ret = read_acks(c, j, e);
 	if (ret < 0 || !(j->nagle.n > 0) || !verdict_outweighs(j, 0))
 		return ret;
 	verdict_take(j, VERDICT_nagle, j->nagle.start, j->nagle.end, j->nagle.n);
 	return 0;
 }
 
+static int say_cause(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	const struct value ack[] = { VALUE_NUMBER("ack", ACK_DELAYED, "ns"), { 0 } };
+	const struct finding f = {
+		FINDING_nagle_held, PROBLEM, j->nagle.recorded ? OBSERVED : OVERLAP,
+		j->about,	    NULL,    ack,
+		j->finding
+	};
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
 static int say_always(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
-	bool first = j->kind == VERDICT_nagle;
+	bool first = j->kind == VERDICT_nagle, recorded = j->nagle.recorded;
 	const struct value values[] = {
 		VALUE_NUMBER("n", j->nagle.n, ""),
 		VALUE_NUMBER("of", j->nagle.of, ""),
 		VALUE_NUMBER("late", j->nagle.late, "ns"),
-		VALUE_NUMBER("ack", ACK_DELAYED, "ns"),
+		VALUE_NUMBER("ack", first && recorded ? NAN : ACK_DELAYED, "ns"),
 		{ 0 },
 	};
-	const struct finding f = { FINDING_verdict_nagle_always,
+	const struct finding f = { recorded ? FINDING_verdict_nagle_left
+					    : FINDING_verdict_nagle_always,
 				   PROBLEM,
-				   OVERLAP,
+				   recorded ? OBSERVED : OVERLAP,
 				   j->about,
-				   "SELECT ts, dur, sends, acked, client FROM request",
+				   "SELECT ts, dur, sends, held, acked, client FROM request",
 				   values,
 				   0 };
+	int ret = finding_put(c->db, c->analysis->name, &f, first ? &j->finding : NULL, e);
 
-	return finding_put(c->db, c->analysis->name, &f, first ? &j->finding : NULL, e);
+	return ret < 0 || !first || !recorded ? ret : say_cause(c, j, e);
 }
 
 int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -245,7 +317,6 @@ int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (n->always)
 		return say_always(c, j, e);
 
-	const struct value held[] = { VALUE_NUMBER("ack", ACK_DELAYED, "ns"), { 0 } };
 	const struct finding f = { FINDING_verdict_nagle,
 				   PROBLEM,
 				   OBSERVED,
@@ -254,8 +325,6 @@ int verdict_nagle_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 				   values,
 				   0 };
 	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
-	const struct finding cause = { FINDING_nagle_held, PROBLEM, OVERLAP, j->about, NULL, held,
-				       j->finding };
 
-	return ret < 0 ? ret : finding_put(c->db, c->analysis->name, &cause, NULL, e);
+	return ret < 0 ? ret : say_cause(c, j, e);
 }

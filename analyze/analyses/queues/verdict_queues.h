@@ -88,6 +88,9 @@ int verdict_held(struct analysis_ctx *c, const struct judged *j, const struct ve
 int verdict_silent(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 int verdict_silent_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
+/* verdict_path.c: latency up to the client's ACK, where the path delays answers; else NAN. */
+int verdict_path(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
+
 /*
  * verdict_nagle.c: the last part of answers waited for a delayed ACK; a problem, if j has none.
  * Fills nagle.

@@ -156,6 +156,7 @@ struct judged {
 	enum verdict_status status;
 	enum verdict_kind kind;
 	double requests, rate, p50, p99, p99_outside, max, idle, queued, served;
+	double acked_p50, acked_p99; /* up to the client's ACK; NAN: the path does not delay it */
 	double start, end;	     /* NAN: none */
 	struct judged_pause *pauses; /* by time; after `whole` of them those of parts, by time */
 	int whole, n_pauses, counted;

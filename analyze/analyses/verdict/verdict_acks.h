@@ -23,6 +23,7 @@ struct verdict_nagle {
 	double n, of, start, end; /* of the answers with an ACK in that time */
 	double late, before; /* ns from the last send to the ACK, medians: of these, and outside */
 	bool always;	     /* there is no time without them: before is not known */
+	bool recorded;	     /* by request.held, which late is then */
 };
 
 /* Answers that are still sent again at the end; n 0: none. */

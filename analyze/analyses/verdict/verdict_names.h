@@ -33,11 +33,11 @@ int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, 
  * which it is known to have occupied that thread: if the thread answered it as well, from its read
  * to the thread's next one, of whatever port, or to its own end.
  */
-#define OCCUPYING                                                                                              \
-	"(SELECT name, ts, dur, queued, lossy, paced, service, errors, requests, coalesce(receiver, tid) AS"   \
-	" reader, iif(receiver IS NULL, min(dur, coalesce(lead(ts) OVER (PARTITION BY coalesce(receiver, tid)" \
-	" ORDER BY ts) - ts, dur)), 0) AS occupied FROM request WHERE pid IN (SELECT pid FROM service WHERE"   \
-	" server=?1))"
+#define OCCUPYING                                                                                            \
+	"(SELECT name, ts, dur, queued, lossy, paced, service, errors, requests, coalesce(receiver, tid) AS" \
+	" reader, iif(receiver IS NULL, min(dur - held, coalesce(lead(ts) OVER (PARTITION BY"                \
+	" coalesce(receiver, tid) ORDER BY ts) - ts, dur)), 0) AS occupied FROM request WHERE pid IN"        \
+	" (SELECT pid FROM service WHERE server=?1))"
 
 /*
  * ns that requests of judged names (ids), errors without work excluded, waited in the time range,

@@ -180,7 +180,7 @@ static int take_end(void *arg, sqlite3_stmt *q, struct err *e)
 	(void)e;
 	for (i = 0; i < x->d->n; i++) {
 		const struct unit *u = &x->d->slow[i];
-		s64 a = from > u->ts ? from : u->ts, b = to < u->ts + u->dur ? to : u->ts + u->dur;
+		s64 a = from > u->ts ? from : u->ts, b = to < unit_sent(u) ? to : unit_sent(u);
 
 		most = fmax(most, b - a);
 	}

@@ -200,8 +200,12 @@ static int read_calls(sqlite3 *db, struct reading *r, struct err *e)
 	if (ret < 0)
 		return ret;
 	while ((ret = db_step(q, e)) > 0) {
-		struct unit x = { sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
-				  sqlite3_column_int64(q, 2), 0, 0 };
+		struct unit x = { sqlite3_column_int64(q, 0),
+				  sqlite3_column_int64(q, 1),
+				  sqlite3_column_int64(q, 2),
+				  0,
+				  0,
+				  0 };
 
 		for (i = 0; i < N_SPAN_STATES; i++)
 			spent[i] = sqlite3_column_double(q, 4 + i);
@@ -317,7 +321,9 @@ static int take_request(void *arg, s64 rowid, const void *request, struct err *e
 	const struct row_request *row = request;
 	struct reading *r = arg;
 	struct units *u = idmap_get(&r->of_pid, row->pid);
-	struct unit x = { row->ts - row->queued, row->dur + row->queued, row->tid, row->queued, 0 };
+	struct unit x = {
+		row->ts - row->queued, row->dur + row->queued, row->tid, row->queued, 0, row->held
+	};
 	double spent[N_SPENT] = { 0 };
 
 	if (!u || row->paced)
@@ -340,7 +346,8 @@ static int read_requests(sqlite3 *db, struct reading *r, struct err *e)
 				COLUMN_OF(request, ts) | COLUMN_OF(request, dur) |
 					COLUMN_OF(request, pid) | COLUMN_OF(request, tid) |
 					COLUMN_OF(request, split) | COLUMN_OF(request, lossy) |
-					COLUMN_OF(request, paced) | COLUMN_OF(request, queued),
+					COLUMN_OF(request, paced) | COLUMN_OF(request, queued) |
+					COLUMN_OF(request, held),
 				take_request, r, e);
 	splits_close(&r->splits);
 	return ret < 0 ? ret : 0;
@@ -392,7 +399,7 @@ static int read_windows(sqlite3 *db, struct reading *r, struct err *e)
 	if (ret == 0)
 		ret = units_thread(db, tid, u->block, spent, e);
 	for (b = 0; b < UNIT_BLOCKS && ret == 0; b++) {
-		struct unit x = { b * u->block, u->block, tid, 0, 0 };
+		struct unit x = { b * u->block, u->block, tid, 0, 0, 0 };
 
 		for (wall = 0, i = 0; i < N_SPAN_STATES; i++)
 			wall += spent[b][i];

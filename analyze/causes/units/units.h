@@ -23,7 +23,14 @@ struct unit {
 	u32 tid;
 	s64 queued;   /* of dur: before its request was received */
 	s64 in_queue; /* of queued: on a CPU for requests that the thread received earlier */
+	s64 held;     /* of dur, at its end: in the socket; its thread did other things */
 };
+
+/* Its last send, or its end: until then its thread may have worked for it. */
+static inline s64 unit_sent(const struct unit *u)
+{
+	return u->ts + u->dur - u->held;
+}
 
 /* Sums over some of the units of one block. */
 struct unit_sums {

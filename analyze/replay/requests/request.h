@@ -22,6 +22,7 @@ struct request {
 	u64 rest;      /* all that had arrived was read, and more arrived later, ns */
 	u64 full;      /* since when sends would block; 0: they do not */
 	u64 blocked;   /* ns of that, until all was acknowledged */
+	u64 held;      /* by the socket, after the last send: known when it ends */
 	u64 wakeups;   /* of the thread of the last receive, then */
 	u32 reader;    /* that thread */
 	u32 announced; /* bytes after the first receive with some to come */

@@ -209,6 +209,7 @@ u64 request_time_end(struct replay *r, struct process *p, const struct file *f)
 	moved = t->upstream < t->spent[STATE_poll] ? t->upstream : t->spent[STATE_poll];
 	t->spent[STATE_poll] -= moved;
 	t->spent[STATE_client] += moved;
+	t->spent[STATE_unsent] = f->request.held;
 	write_states(r, TABLE_request_wait, t->spent);
 	if (requests_queued(f) && f->request.tid == t->tid)
 		write_states(r, TABLE_request_queue, t->before);

@@ -66,16 +66,32 @@ static bool is_any_of(const struct file *f)
 	return datagrams_unknown(f) && (f->request.recvs > 1 || f->request.sends > 1);
 }
 
+/* What a send handed over may stay in the socket: its answer ends when the last byte leaves. */
+static void end_when_left(struct replay *r, struct file *f)
+{
+	struct request *t = &f->request;
+
+	if (!t->sends || !t->recvs)
+		return;
+	t->held = segments_held(r, f, t->last_send);
+	if (!t->held)
+		return;
+	services_held(r, f, requests_queued(f) + elapsed(t->first_recv, t->last_send) + t->held);
+	t->last_send += t->held;
+}
+
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	struct request *t = &f->request;
 	struct service *service = t->service;
-	u64 dur = elapsed(t->first_recv, t->last_send), acked, wait;
+	u64 dur, acked, wait;
 	struct row_request *row;
 	bool lossy;
 	u32 name;
 	int ret = 0;
 
+	end_when_left(r, f);
+	dur = elapsed(t->first_recv, t->last_send);
 	if (t->recvs)
 		services_on_request(f, requests_queued(f) + dur, names_held(f) > 0);
 	if (t->sends && t->recvs && !is_any_of(f)) {
@@ -109,6 +125,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->first_send = t->first_send ? replay_time(r, t->first_send) : BULK_NULL;
 		row->rest = (s64)(rest_of(r, f) & INT64_MAX);
 		row->blocked = (s64)(t->blocked & INT64_MAX);
+		row->held = (s64)(t->held & INT64_MAX);
 		row->paced = services_paced(service, 2 * t->blocked > dur + requests_queued(f));
 		wait = request_time_end(r, p, f);
 		ret = names_on_request(r, f, name, lossy, wait, e);

@@ -47,6 +47,7 @@ struct stream {
 	u32 seen;	/* the process had read up to here */
 	u64 seen_at;
 	u64 acked;	/* all that was written; 0: not since the last send */
+	u64 released;	/* the end of what was written was held until then; 0: not since */
 	u64 opened;	/* the peer opened it; 0: before the recording, or not seen */
 	u64 first_read; /* the first receive returned */
 };
@@ -174,8 +175,6 @@ static int segments_on_state(struct replay *r, const struct record *rec, struct 
 	return idmap_put(&own(r)->opened, ev->sock, (void *)(uintptr_t)rec->ts, SOCKET_LIMIT, e);
 }
 
-/* ---- pieces ---- */
-
 static void forget_up_to(struct stream *s, u32 pos)
 {
 	while (s->n && beyond(pos, s->pieces[s->first].to) >= 0) {
@@ -296,6 +295,8 @@ static int segments_on_segment(struct replay *r, const struct record *rec, struc
 		arrived(r, s, ev->gap < 0 ? next : ev->pos, ev->pos + ev->len, rec->ts);
 	if (!ev->unacked && !s->acked)
 		s->acked = rec->ts;
+	if (ev->flags & SEGMENT_HELD)
+		s->released = rec->ts;
 	return ev->flags & SEGMENT_DSACK ? tcp_dsack(r, s->sock, rec->ts, e) : 0;
 }
 
@@ -304,13 +305,11 @@ static int segments_on_next(struct replay *r, const struct record *rec, struct e
 	const struct ev_segment_next *ev = rec->event;
 	struct record placed = *rec;
 	struct stream *s;
-	struct ev_segment segment = {
-		.conn = ev->conn,
-		.len = ev->len,
-		.unread = ev->unread,
-		.unacked = ev->flags & SEGMENT_ACKED ? 0 : 1,
-		.flags = ev->flags & SEGMENT_DSACK,
-	};
+	struct ev_segment segment = { .conn = ev->conn,
+				      .len = ev->len,
+				      .unread = ev->unread,
+				      .unacked = ev->flags & SEGMENT_ACKED ? 0 : 1,
+				      .flags = ev->flags & (SEGMENT_DSACK | SEGMENT_HELD) };
 	int ret = stream_of(r, &s, ev->conn, e);
 
 	if (ret < 0 || !s)
@@ -320,8 +319,6 @@ static int segments_on_next(struct replay *r, const struct record *rec, struct e
 	placed.event = &segment;
 	return segments_on_segment(r, &placed, e);
 }
-
-/* ---- receives ---- */
 
 static struct stream *stream_of_file(const struct replay *r, struct file *f)
 {
@@ -452,7 +449,7 @@ void segments_sent(struct replay *r, const struct file *f)
 	struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
 
 	if (s)
-		s->acked = 0;
+		s->acked = s->released = 0;
 }
 
 u64 segments_acked(const struct replay *r, const struct file *f, u64 none)
@@ -460,6 +457,13 @@ u64 segments_acked(const struct replay *r, const struct file *f, u64 none)
 	const struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
 
 	return s ? s->acked : none;
+}
+
+u64 segments_held(const struct replay *r, const struct file *f, u64 sent)
+{
+	const struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
+
+	return s && s->released > sent ? s->released - sent : 0;
 }
 
 static void segments_free(void *slot)

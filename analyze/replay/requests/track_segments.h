@@ -38,3 +38,7 @@ void segments_sent(struct replay *r, const struct file *f);
 /* When the peer had acknowledged all that was written; 0: not seen since the last send; none: of
  * this socket segments are not recorded. */
 u64 segments_acked(const struct replay *r, const struct file *f, u64 none);
+
+/* After the last send, at sent, its end stayed so long in the socket, until the peer acknowledged
+ * what was before it (Nagle); 0: it left at once, or that is not known. */
+u64 segments_held(const struct replay *r, const struct file *f, u64 sent);

@@ -194,20 +194,35 @@ static void go_to(struct replay *r, struct service *s, u64 ts)
 	s->step = step;
 }
 
+/* Its latency at the send at ts counts no more; false: its window is written, there it stays. */
+static bool take_back(const struct replay *r, struct file *f, u64 ts)
+{
+	struct service *s = f->request.service;
+	u64 step = elapsed(r->begin, ts) / r->step;
+
+	return f->request.latency && step + 1 >= s->step && step <= s->step &&
+	       hist_take(&s->durations[step & 1], f->request.latency);
+}
+
 void services_latency(struct replay *r, struct file *f, u64 before_ts, u64 latency)
 {
 	struct service *s = f->request.service;
-	u64 step = elapsed(r->begin, before_ts) / r->step;
 
-	if (before_ts) {
-		if (!f->request.latency || step + 1 < s->step || step > s->step ||
-		    !hist_take(&s->durations[step & 1], f->request.latency)) {
-			f->request.latency = 0; /* its window is written: there it stays */
-			return;
-		}
+	if (before_ts && !take_back(r, f, before_ts)) {
+		f->request.latency = 0;
+		return;
 	}
 	f->request.latency = latency;
 	hist_add(&s->durations[s->step & 1], latency);
+}
+
+void services_held(struct replay *r, struct file *f, u64 latency)
+{
+	u64 sent = f->request.last_send;
+
+	if (take_back(r, f, sent))
+		hist_add(&f->request.service->durations[elapsed(r->begin, sent) / r->step & 1],
+			 latency);
 }
 
 static void note(struct replay *r, struct service *s, int way, u64 ts)

@@ -20,6 +20,8 @@ void services_received(struct replay *r, struct file *f, u32 n, u64 ts);
 /* The latency of a request at a send: counts in the window of its last send, not in that of
  * before_ts, 0: it is the first. */
 void services_latency(struct replay *r, struct file *f, u64 before_ts, u64 latency);
+/* The end of the answer left later than its last send: so the latency was longer. */
+void services_held(struct replay *r, struct file *f, u64 latency);
 /* A request with receives and sends ends. */
 void services_on_request(struct file *f, u64 latency, bool named);
 /* A probed call returned, or was entered and its return is not recorded: dur UINT64_MAX. */
