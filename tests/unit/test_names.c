@@ -285,6 +285,49 @@ static void names_pay_for_their_cpu_time(void **state)
 	db_close(db);
 }
 
+/* What a replica reports to a process that sends it a log; not what others receive without a name.
+ */
+static void reports_of_a_replica_have_a_name(void **state)
+{
+	static const struct {
+		const char *title;
+		int n;
+	} cases[] = {
+		{ "postgres: walsender repl 10.0.0.9(9) streaming 0/3", 1 },
+		{ "postgres: 15/main: walsender repl 10.0.0.9(9) streaming 0/3", 1 },
+		{ "postgres: wal sender process repl 10.0.0.9(9) streaming 0/3", 1 },
+		{ "postgres: repl walsender 10.0.0.9(9) idle", 0 },
+		{ "worker: walsender of /srv", 0 },
+	};
+	static const char reads[] = READ(2000, 5, 39) WRITE(3000, 5, 206) READ(4000, 5, 39);
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf b = { 0 };
+		struct err e = { 0 };
+		sqlite3 *db;
+
+		buf_printf(&b, &e,
+			   HOST "@recorder\n20 100 thread pid=100 state=83 comm=\"server\""
+				" cmdline=\"%s\"\n@cpu 0\n%s",
+			   cases[i].title, reads);
+		db = loaded_buf(&b);
+		is_number(db, "SELECT count(*) FROM request", 1);
+		is_number(db, "SELECT count(*) FROM request_name WHERE name='Replication'",
+			  cases[i].n);
+		is_number(db,
+			  "SELECT count(*) FROM request r JOIN request_name n ON n.id=r.name AND"
+			  " awaits(n.protocol, n.name)",
+			  cases[i].n);
+		is_number(db,
+			  "SELECT count(*) FROM unanswered u JOIN request_name n ON n.id=u.name AND"
+			  " awaits(n.protocol, n.name)",
+			  cases[i].n);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +342,7 @@ int main(void)
 		cmocka_unit_test(errors_are_counted_by_name),
 		cmocka_unit_test(the_rest_of_an_answer_is_no_error),
 		cmocka_unit_test(names_pay_for_their_cpu_time),
+		cmocka_unit_test(reports_of_a_replica_have_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

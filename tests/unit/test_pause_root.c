@@ -186,7 +186,7 @@ static void the_end_of_a_chain_names_its_system_call(void **state)
 }
 
 /* 100 waits for work of 101, which shares its CPU with the thread other, and has less of it. */
-static sqlite3 *shares(int other)
+static sqlite3 *shares(int other, const char *change)
 {
 	struct text x = { 0 };
 	long t, end, k;
@@ -205,13 +205,13 @@ static sqlite3 *shares(int other)
 		text_line(&x, "%ld %d switch next=101 state=0", k + 50 * MS - 5000, other);
 	}
 	text_line(&x, "%ld 101 switch next=0 state=1\n@cpu 0", end + MS);
-	return judged(&x);
+	return judged_after(&x, change);
 }
 
 /* A pool of threads that computes on too few CPUs; not one that another program delays. */
 static void threads_that_share_a_cpu_compute(void **state)
 {
-	sqlite3 *db = shares(102);
+	sqlite3 *db = shares(102, NULL);
 
 	(void)state;
 	is_number(db, CAUSE_VALUE("v.id", "waker"), 101);
@@ -221,9 +221,34 @@ static void threads_that_share_a_cpu_compute(void **state)
 	is_within(db, ROOT_VALUE("v.number", "share"), 98, 100);
 	is_number(db, ROOT_VALUE("v.number", "others"), 1);
 	db_close(db);
-	db = shares(200);
+	db = shares(200, NULL);
 	is_number(db, ROOT_VALUE("count(*)", "end"), 0);
 	is_text(db, CAUSE_VALUE("v.text", "did"), "queued for a CPU");
+	db_close(db);
+}
+
+#define SAMPLED(function)                                                                       \
+	"INSERT INTO module VALUES(1, 'file', '/lib/libjvm.so', NULL, 0, 0); INSERT INTO frame" \
+	" VALUES(1, 1, 1), (2, 2, 1);"                                                          \
+	"INSERT INTO symbol VALUES(1, 'start', 0, NULL, 0, 1), (2, '" function                  \
+	"', 0, NULL, 0, 1); INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2); INSERT INTO sample"   \
+	" SELECT ts + i.value * 10000000, 101, 100, 0, 10000000, 0, 2, 0, 0, NULL FROM pause,"  \
+	" json_each('[1,2,3,4,5,6,7,8,9]') i WHERE pause.id=1"
+
+/* What it does is said before that another program delays it. */
+static void the_end_of_a_chain_collects_garbage(void **state)
+{
+	sqlite3 *db = shares(200, SAMPLED("GenMarkSweep::invoke_at_safepoint"));
+
+	(void)state;
+	is_number(db, ROOT_VALUE("v.id", "end"), 101);
+	is_text(db, ROOT_VALUE("v.text", "state"), "garbage collection of Java");
+	is_within(db, ROOT_VALUE("v.number", "share"), 98, 100);
+	is_within(db, ROOT_VALUE("v.number", "queued"), 59, 61);
+	db_close(db);
+	db = shares(200, SAMPLED("GenericHeap::collect"));
+	is_number(db, ROOT_VALUE("count(v.number)", "queued"), 0);
+	is_number(db, "SELECT count(*) FROM finding_value WHERE text LIKE 'garbage%'", 0);
 	db_close(db);
 }
 
@@ -333,6 +358,7 @@ int main(void)
 		T(poll_with_half_an_answer_waits_to_send),
 		T(the_end_of_a_chain_names_its_system_call),
 		T(threads_that_share_a_cpu_compute),
+		T(the_end_of_a_chain_collects_garbage),
 		T(a_pause_on_a_cpu_names_its_system_call),
 		T(a_chain_ends_at_a_stopped_thread),
 	};

@@ -82,3 +82,17 @@ int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e)
 	r->all_read = true;
 	return read_before(&r->before, db, r->judged, p->start, e);
 }
+
+int pause_timer(bool *ret, sqlite3 *db, s64 tid, s64 end, s64 from, s64 to, struct err *e)
+{
+	static const char sql[] =
+		"WITH p AS MATERIALIZED (SELECT s.ts, s.ts + s.dur AS till, s.ret=0 AS timer, min(s.ts + s.dur, ?4) -"
+		" max(s.ts, ?3) AS ns FROM syscall s WHERE s.tid=?1 AND s.ts < ?4 AND s.ts + s.dur > ?3 AND s.nr IN " POLLS
+		") SELECT coalesce((SELECT total(ns) FILTER (WHERE timer) * 2 > total(ns) FROM p) AND EXISTS (SELECT 1 FROM p"
+		" WHERE timer AND ?2 BETWEEN ts AND till), 0)";
+	s64 is = 0;
+	int err = db_int(db, &is, e, sql, "iiii", tid, end, from, to);
+
+	*ret = is;
+	return err;
+}

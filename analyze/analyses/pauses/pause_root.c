@@ -117,11 +117,18 @@ static int read_pipe(struct buf *out, sqlite3 *db, s64 tid, s64 fd, s64 ts, stru
 	return db_add_text(out, db, e, sql, "iii", tid, fd, ts);
 }
 
-/* The connection from which the thread received first afterwards. */
+/*
+ * The connection from which the thread received first afterwards: at once, or before its next wait
+ * if it has no other connection of a client.
+ */
 static int read_next(struct buf *out, sqlite3 *db, const struct interval *i, struct err *e)
 {
 	static const char sql[] =
-		"SELECT fd FROM request WHERE tid=?1 AND ts >= ?2 AND ts <= ?2 + 1000000 ORDER BY ts LIMIT 1";
+		"SELECT fd FROM (SELECT pid, fd, ts FROM request WHERE tid=?1 AND ts >= ?2 ORDER BY ts LIMIT 1) n WHERE"
+		" ts <= ?2 + 1000000 OR (NOT EXISTS (SELECT 1 FROM thread_state s WHERE s.tid=?1 AND s.ts >= ?2 AND"
+		" s.ts < n.ts AND s.state NOT IN (state_id('run'), state_id('woken'), state_id('preempted'))) AND"
+		" (SELECT count(*) FROM fd f WHERE f.pid=n.pid AND f.role='accepted' AND f.ts <= ?2 AND coalesce(f.end,"
+		" ?2) >= ?2) = 1)";
 	s64 fd = -1;
 	int ret = db_int(db, &fd, e, sql, "ii", i->tid, i->end);
 
@@ -226,6 +233,8 @@ static int read_computing(struct pause_root *r, sqlite3 *db, s64 tid, s64 from, 
 		own = sqlite3_column_double(q, 1);
 		other = sqlite3_column_double(q, 2);
 		r->computed = run + own > other ? run + own : 0;
+		r->on_cpu = run;
+		r->queued = own + other;
 		r->runnable = sqlite3_column_double(q, 3);
 	}
 	return db_end(q, ret);
@@ -281,43 +290,69 @@ static int read_polled(struct pause_root *r, sqlite3 *db, const struct interval 
 	return ret;
 }
 
-/* Has the end anything to say beyond the waker itself, which is named anyway? */
-static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, int hops,
+/* What the thread at the end of the chain waits for, and where; or runs. */
+static int read_end(struct pause_root *r, struct analysis_ctx *c, const struct interval *i,
 		    s64 woken, s64 from, s64 to, struct err *e)
 {
-	const struct interval *i = s->last;
-	bool queued;
-	double share;
 	int ret = 0;
 
-	if (hops && !is_wait(i->state))
-		ret = read_computing(r, c->db, i->tid, from, to, e);
-	share = fmax((double)s->ns, r->computed) / (double)(to - from);
-	queued = i->state != STATE_run && r->computed > 0;
-	if (ret < 0 || !hops || share < NOTABLE)
-		return ret;
 	if (i->state == STATE_socket)
 		ret = read_client(&r->client, c->db, i->tid, i->fd, i->end, e);
 	else if (i->state == STATE_pipe && pause_sends(i->nr, r->abi))
 		ret = read_pipe(&r->client, c->db, i->tid, i->fd, i->end, e);
 	else if (i->state == STATE_poll && i->waker <= 0)
+		ret = pause_timer(&r->timer, c->db, i->tid, i->end, from, r->until, e);
+	if (ret == 0 && i->state == STATE_poll && i->waker <= 0)
 		ret = read_handed(r, c, i, woken, e);
-	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len)
+	if (ret == 0 && i->state == STATE_poll && !r->timer && !r->upstream.address.len)
 		ret = read_polled(r, c->db, i, e);
-	if (ret == 0 && i->state == STATE_poll && !r->upstream.address.len && !r->client.len)
+	if (ret == 0 && i->state == STATE_poll && !r->timer && !r->upstream.address.len &&
+	    !r->client.len)
 		ret = read_next(&r->client, c->db, i, e);
 	if (ret == 0 && is_wait(i->state))
 		ret = pause_caller(&r->function, c->db, true, i->tid, i->state, from, to, e);
 	else if (ret == 0 && i->state == STATE_run)
 		ret = pause_call(&r->call, c->db, i->tid, from, to, e);
-	if (ret == 0 && !is_wait(i->state))
-		ret = pause_stack(&r->function, &r->part, &r->samples, c->db, r->judged, i->tid, e);
 	if (ret == 0 && i->state == STATE_client)
 		ret = pause_upstream(c, r->judged, i->tid, false, &r->upstream, e);
 	if (r->upstream.sends) { /* it asks nothing yet */
 		r->client = r->upstream.address;
 		r->upstream.address = (struct buf){ 0 };
 	}
+	return ret;
+}
+
+static const char *does_at_end(const struct pause_root *r, int state, bool queued)
+{
+	if (r->end_sends)
+		return state == STATE_pipe ? "waiting to write" : "waiting to send";
+	if (r->collects)
+		return r->collects;
+	if (queued)
+		return "computing, or queued for a CPU of its own threads";
+	return verdict_does[r->timer ? STATE_timer : state];
+}
+
+/* Has the end anything to say beyond the waker itself, which is named anyway? */
+static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct stay *s, int hops,
+		    s64 woken, s64 from, s64 to, struct err *e)
+{
+	const struct interval *i = s->last;
+	bool queued, runs = hops && !is_wait(i->state);
+	double share;
+	int ret = runs ? read_computing(r, c->db, i->tid, from, to, e) : 0;
+
+	if (ret == 0 && runs)
+		ret = pause_stack_label(&r->function, &r->collects, &r->part, &r->samples, c->db,
+					r->judged, i->tid, e);
+	if (r->collects)
+		r->computed = r->on_cpu + r->queued;
+	share = fmax((double)s->ns, r->computed) / (double)(to - from);
+	queued = i->state != STATE_run && r->computed > 0;
+	if (ret < 0 || !hops || share < NOTABLE)
+		return ret;
+	r->queued = r->collects ? 100 * r->queued / (double)(to - from) : 0;
+	ret = read_end(r, c, i, woken, from, to, e);
 	if (hops > 1 || r->passed || r->outside || queued ||
 	    (i->state == STATE_disk && share >= MOSTLY) || r->client.len || r->function.len ||
 	    r->call.len || r->upstream.address.len) {
@@ -327,10 +362,7 @@ static int name_end(struct pause_root *r, struct analysis_ctx *c, const struct s
 		r->end_sends = r->polls_to_send || r->upstream.sends ||
 			       ((i->state == STATE_socket || i->state == STATE_pipe) &&
 				pause_sends(i->nr, r->abi));
-		r->did = r->end_sends
-				 ? (i->state == STATE_pipe ? "waiting to write" : "waiting to send")
-			 : queued ? "computing, or queued for a CPU of its own threads"
-				  : verdict_does[i->state];
+		r->did = does_at_end(r, i->state, queued);
 		r->share = 100 * fmin(share, 1);
 		if (ret == 0)
 			ret = read_serving(&r->serving, c->db, r->tid, from, to, e);
@@ -397,6 +429,7 @@ static int walk(struct pause_root *r, struct analysis_ctx *c, const struct inter
 	r->last_state = at.last->state;
 	r->last_share = 100 * fmin(1, (double)at.ns / (double)(to - from));
 	r->stranger = r->outside ? by.waker : 0;
+	r->until = until;
 	handoffs_free(&h);
 	return ret < 0 ? ret : name_end(r, c, &at, n, n ? path[n - 1] : 0, from, to, e);
 }
@@ -426,6 +459,7 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		VALUE_SUBJECT("end", thread, r->tid),
 		VALUE_TEXT("state", r->did),
 		VALUE_NUMBER("share", r->share, "%"),
+		VALUE_NUMBER("queued", r->queued > 0 ? r->queued : NAN, "%"),
 		VALUE_TEXT(r->end_sends ? "reader" : "client",
 			   r->client.len ? r->client.data : NULL),
 		VALUE_MAYBE("by", thread, r->by),
@@ -434,6 +468,7 @@ int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct er
 		VALUE_TEXT("idle", r->idle),
 		VALUE_NUMBER("since", r->idle ? r->idle_since : NAN, "at"),
 		VALUE_MAYBE("last", request, r->idle ? r->idle_after : 0),
+		VALUE_MAYBE("next", request, r->idle ? r->idle_until : 0),
 		VALUE_TEXT("call", r->call.len ? r->call.data : NULL),
 		VALUE_TEXT("function", r->function.len ? r->function.data : NULL),
 		VALUES_UPSTREAM(u, u->address.len ? u->address.data : NULL),

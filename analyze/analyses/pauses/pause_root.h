@@ -30,23 +30,33 @@ struct pause_root {
 	bool passed; /* a waker passed on a lock: who released it first is not that one */
 	bool outside;
 	bool polls_to_send;
+	s64 until;	/* the end woke the thread before it, or the pause ended */
+	bool timer;	/* it slept in poll until timeouts */
 	bool end_sends; /* it waits until its client reads */
 	const char *did;
 	double computed; /* ns, on a CPU or queued for one that its process had; 0: not mostly */
-	double runnable; /* other threads of its process, for most of the time */
-	double share;	 /* %, of the longest pause */
+	double queued;	 /* for a CPU that any thread had: %, of the longest pause */
+	double on_cpu;	 /* ns */
+	const char *collects; /* what it computed: garbage collection of Java; NULL: not known */
+	double runnable;      /* other threads of its process, for most of the time */
+	double share;	      /* %, of the longest pause */
 	double part, samples;
 	struct buf client, function;
-	const char *idle; /* it waits for its client: without a request; NULL: not known */
-	double idle_since;
-	s64 idle_after;			/* its last request */
-	struct buf call;		/* the system call that it ran in */
-	struct buf serving;		/* the request that its thread worked on, and whose */
+	const char *idle;   /* it waits for its client: without a request; NULL: not known */
+	double idle_since;  /* NAN: before the recording */
+	s64 idle_after;	    /* its last request; 0: not to be said */
+	s64 idle_until;	    /* its first, which ends a transaction; 0: not so */
+	struct buf call;    /* the system call that it ran in */
+	struct buf serving; /* the request that its thread worked on, and whose */
 	struct pause_upstream upstream; /* that the end waits for */
 };
 
 /* Zero-initialise but for judged. tid: the thread of the longest pause that counts. */
 int pause_root(struct analysis_ctx *c, struct pause_root *r, s64 tid, struct err *e);
+
+/* pause_where.c: in the pause, threads of its server with a request that did what its thread did.
+ */
+int pause_others(double *ret, sqlite3 *db, s64 pause, struct err *e);
 
 /*
  * pause_where.c: appends the functions that a thread waited in for most of a time, in one state; at
@@ -58,6 +68,13 @@ int pause_caller(struct buf *out, sqlite3 *db, bool end, s64 tid, int state, s64
 int pause_reason(const char **ret, sqlite3 *db, s64 tid, int state, s64 from, s64 to,
 		 struct err *e);
 int pause_call(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to, struct err *e);
+
+/*
+ * pause_stack.c: as pause_stack, and what a function of that path does: "garbage collection of
+ * Java"; NULL: nothing that its name says.
+ */
+int pause_stack_label(struct buf *out, const char **ret_label, double *ret_share, double *ret_n,
+		      sqlite3 *db, const struct judged *j, s64 tid, struct err *e);
 
 /*
  * pause_file.c: of a thread that sleeps in calls on files: which file of a file system whose daemon
@@ -73,6 +90,9 @@ bool pause_sends(s64 nr, s64 abi);
 
 /* pause_poll.c: what a thread of a server waits for in poll, if no thread woke it. */
 int pause_poll(struct pause_root *r, sqlite3 *db, s64 tid, struct err *e);
+
+/* pause_poll.c: a wait in poll that ended at `end`, and most of the others: by a timeout. */
+int pause_timer(bool *ret, sqlite3 *db, s64 tid, s64 end, s64 from, s64 to, struct err *e);
 
 /*
  * Under j->finding: the programs that moved the bytes of the disk that pauses waited for; or what
@@ -102,6 +122,11 @@ int pause_worker_put(struct analysis_ctx *c, const struct judged *j, const struc
 		     s64 pid, struct err *e);
 /* pause_awaited.c: the same: a thread that ended such waits before hears of its peer no more. */
 int pause_awaited_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
+/* pause_rest.c: the same: the server had read requests, and waited for nothing that is recorded. */
+int pause_rest_put(struct analysis_ctx *c, const struct judged *j, const struct pause_root *r,
+		   bool *ret_said, struct err *e);
+/* pause_recycled.c: the same: its process was forked after one of the same server had ended. */
+int pause_recycled_put(struct analysis_ctx *c, const struct judged *j, s64 pid, struct err *e);
 /* pause_signal.c: the same: a signal after which the thread opened files and answered nothing. */
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
 /* pause_calls.c: the same: the calls on one file that are most of the pauses. */

@@ -48,7 +48,8 @@ struct pause_cause {
 	int largest, same, n;
 	int second; /* with a third of the largest or more; N_DID: none */
 	struct buf peer, call, function, name, failed;
-	const char *did; /* the waker, for most of the first pause; NULL: not known */
+	const char *collects; /* what the function does; NULL: not known */
+	const char *did;      /* the waker, for most of the first pause; NULL: not known */
 	double did_ns;
 	double others; /* threads with a request that were in the same state */
 	double in_function, samples;
@@ -186,26 +187,6 @@ static int read_names(struct analysis_ctx *c, const struct judged *j, struct pau
 	return ret < 0 || p->partner <= 0 ? ret : read_waker(c, j, p, e);
 }
 
-/* In the longest pause, threads of the server with a request that were in the same state, too. */
-static int read_others(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
-{
-	static const char sql[] =
-		"WITH p AS (SELECT server, tid AS of, ts AS since, ts + dur AS till FROM pause WHERE id=?1), s AS"
-		" MATERIALIZED (SELECT s.tid, s.state, of, till - since AS length, sum(min(s.ts + s.dur, till) -"
-		" max(s.ts, since)) AS ns FROM p JOIN thread_state s ON s.ts < till AND s.ts + s.dur > since"
-		" WHERE s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
-		" server=p.server)) GROUP BY 1, 2), r AS MATERIALIZED (SELECT r.tid FROM p JOIN request r ON"
-		" r.ts < till AND 2 * (min(r.ts + r.dur, till) - max(r.ts, since)) > till - since UNION"
-		" SELECT u.tid FROM p JOIN unanswered u ON 2 * (till - max(u.read, since)) > till - since)"
-		" SELECT count(*) FROM s WHERE tid<>of AND 2 * ns > length AND tid IN (SELECT tid FROM r) AND"
-		" state=(SELECT state FROM s WHERE tid=of ORDER BY ns DESC LIMIT 1)";
-	s64 n = 0;
-	int ret = db_int(c->db, &n, e, sql, "i", p->id);
-
-	p->others = (double)n;
-	return ret;
-}
-
 /* What it ran in all pauses; if that is not what it ran in the longest one, this one. */
 static int read_function(struct analysis_ctx *c, const struct judged *j, struct pause_cause *p,
 			 struct err *e)
@@ -214,16 +195,20 @@ static int read_function(struct analysis_ctx *c, const struct judged *j, struct 
 	struct judged_pause copy = longest ? *longest : (struct judged_pause){ 0 };
 	const struct judged one = { .pauses = &copy, .n_pauses = 1 };
 	struct buf function = { 0 };
+	const char *collects = NULL;
 	double part = 0, samples = 0;
-	int ret = pause_stack(&p->function, &p->in_function, &p->samples, c->db, j, p->tid, e);
+	int ret = pause_stack_label(&p->function, &p->collects, &p->in_function, &p->samples, c->db,
+				    j, p->tid, e);
 
 	if (ret == 0 && p->n > 1)
-		ret = pause_stack(&function, &part, &samples, c->db, &one, p->tid, e);
+		ret = pause_stack_label(&function, &collects, &part, &samples, c->db, &one, p->tid,
+					e);
 	p->in_longest =
 		function.len && (!p->function.len || strcmp(function.data, p->function.data) != 0);
 	if (p->in_longest) {
 		buf_free(&p->function);
 		p->function = function;
+		p->collects = collects;
 		p->in_function = part;
 		p->samples = samples;
 	} else {
@@ -339,6 +324,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 		VALUE_TEXT(cpu ? "function" : "computing", text_of(&p->function)),
 		VALUE_NUMBER("part", p->function.len ? 100 * p->in_function : NAN, "%"),
 		VALUE_NUMBER("samples", p->function.len ? p->samples : NAN, ""),
+		VALUE_TEXT("collects", p->function.len ? p->collects : NULL),
 		VALUE_TEXT("sampled", p->in_longest ? "the longest pause" : NULL),
 		VALUE_TEXT("call", call_of(p, exact, file)),
 		VALUE_TEXT("file", file ? text_of(&r->file) : NULL),
@@ -404,7 +390,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	struct judged_pause one;
 	struct judged at = *j; /* as if this were the only one */
 	struct pause_reclaim memory = { 0 };
-	bool first, disk, little = false;
+	bool first, disk, little = false, rest = false;
 	int ret;
 
 	if (!judged_longest(j))
@@ -425,6 +411,12 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	/* what to mend comes before who suffers */
 	if (ret == 0 && 100 * memory.share >= MOST)
 		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
+	if (ret == 0)
+		ret = pause_recycled_put(c, j, p->pid, e);
+	if (ret == 0 && j->about.kind == SUBJECT_server && !p->upstream.address.len)
+		ret = pause_rest_put(c, &at, &p->root, &rest, e);
+	if (rest)
+		p->root.tid = 0; /* who polls is of no use */
 	if (ret == 0 && first)
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 && first && disk)
@@ -439,13 +431,13 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_calls_put(c, j, &p->on_file, e);
 	if (ret == 0)
 		ret = explains_little(&little, c->db, j, p, e);
-	if (ret == 0 && !little)
+	if (ret == 0 && !little && !rest)
 		ret = put_pause_cause(c, j, p, e);
 	if (ret == 0 && 100 * memory.share < MOST)
 		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
 	if (ret == 0 && p->largest == DID_lock)
 		ret = pause_filelock_put(c, j, e);
-	if (ret == 0 && is_unexplained(p))
+	if (ret == 0 && !rest && is_unexplained(p))
 		ret = pause_before_put(c, j, e);
 	if (ret == 0 && !first && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
@@ -466,7 +458,7 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret == 0 && (p.largest == DID_runq || p.second == DID_runq))
 		ret = read_queued(c, j, &p, e);
 	if (ret == 0 && j->about.kind == SUBJECT_server)
-		ret = read_others(c, &p, e);
+		ret = pause_others(&p.others, c->db, p.id, e);
 	if (ret == 0 && (p.largest == DID_run || p.second == DID_run))
 		ret = read_function(c, j, &p, e);
 	if (ret == 0 && (p.largest == DID_input || p.largest == DID_client) &&

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The function in which the thread of the pauses was on a CPU. */
-#include "analyze/analyses/verdict/verdict.h"
+#include "pause_root.h"
+
 #include "analyze/store/stacks/calltree.h"
+#include "analyze/store/stacks/function_waits.h"
 #include "analyze/store/stacks/stack_brief.h"
 
 struct pause_stacks {
@@ -42,8 +44,28 @@ static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
+/* What a function of a path does. */
+static const char *collects(const struct callstacks *s, const u32 *codes, u32 n)
+{
+	const char *label = NULL;
+	u32 i;
+
+	for (i = 0; i < n && !label; i++)
+		if (codes[i] && codes[i] < callstacks_gap(s))
+			label = function_collects(s->codes[codes[i]].name);
+	return label;
+}
+
 int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 		const struct judged *j, s64 tid, struct err *e)
+{
+	const char *label;
+
+	return pause_stack_label(out, &label, ret_share, ret_n, db, j, tid, e);
+}
+
+int pause_stack_label(struct buf *out, const char **ret_label, double *ret_share, double *ret_n,
+		      sqlite3 *db, const struct judged *j, s64 tid, struct err *e)
 {
 	static const char sql[] = "SELECT user_stack, kernel_stack, weight, ts FROM sample WHERE"
 				  " tid=?";
@@ -52,6 +74,7 @@ int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 	u32 codes[STACK_DEEP], n, most;
 	int ret = callstacks_load(&p.stacks, db, e);
 
+	*ret_label = NULL;
 	if (ret == 0 && p.stacks.n)
 		ret = db_int(db, &p.in_kernel, e,
 			     "SELECT EXISTS (SELECT 1 FROM sample WHERE kernel_stack > 0)", "");
@@ -61,6 +84,7 @@ int pause_stack(struct buf *out, double *ret_share, double *ret_n, sqlite3 *db,
 		calltree_sum(&p.tree);
 		n = calltree_heavy(&p.tree, codes, shares);
 		*ret_share = shares[0];
+		*ret_label = p.n >= PAUSE_SAMPLES ? collects(&p.stacks, codes, n) : NULL;
 		most = callstacks_most(&p.stacks, codes, shares, n);
 		n = callstacks_useful(&p.stacks, codes, n);
 		n = stack_brief(NULL, &p.stacks, codes, n, false);

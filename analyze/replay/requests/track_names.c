@@ -20,10 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX   65536 /* ids of names; those of statements follow */
-#define STATS_MAX   20000 /* (service, name); further names count as none */
-#define PENDING_MAX 64	  /* heads whose receive has not come yet */
-#define FAILED_MAX  2048  /* errors of one record: of 4 bytes at least, in at most 4096 */
+#define NAMES_MAX   65536	    /* ids of names; those of statements follow */
+#define REPLICATION (NAMES_MAX - 1) /* the recorder has 4096 */
+#define STATS_MAX   20000	    /* (service, name); further names count as none */
+#define PENDING_MAX 64		    /* heads whose receive has not come yet */
+#define FAILED_MAX  2048	    /* errors of one record: of 4 bytes at least, in at most 4096 */
 
 struct names {
 	u8 protocol[NAMES_MAX]; /* 0: no such name */
@@ -78,6 +79,23 @@ static int names_on_name(struct replay *r, const struct record *rec, struct err 
 	memcpy(text, rec->tail, n);
 	return row_put(r->db, request_name, e, .id = ev->id, .protocol = ev->protocol,
 		       .name = text);
+}
+
+/* The title of a process of PostgreSQL that sends its log to a replica, whose reports are no
+ * requests: its next send follows the next commit of others. */
+int names_of_replica(struct replay *r, u32 *ret, const struct process *p, struct err *e)
+{
+	const char *t = p->cmdline ? p->cmdline : "";
+	bool is = strncmp(t, "postgres: ", 10) == 0 &&
+		  (strstr(t, ": walsender ") || strstr(t, ": wal sender process "));
+	u8 *protocol = &own(r)->protocol[REPLICATION];
+
+	*ret = is ? REPLICATION : 0;
+	if (!is || *protocol)
+		return 0;
+	*protocol = PROTOCOL_POSTGRES;
+	return row_put(r->db, request_name, e, .id = REPLICATION, .protocol = *protocol,
+		       .name = "Replication");
 }
 
 /* *ret is NULL if there are too many. */

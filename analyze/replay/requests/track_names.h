@@ -32,6 +32,8 @@ void names_reset(struct file *f);
  */
 u32 names_first(const struct file *f);
 u64 names_held(const struct file *f);
+/* The name of what a process receives that sends a log to a replica; 0: it does not. */
+int names_of_replica(struct replay *r, u32 *ret, const struct process *p, struct err *e);
 /* PROTOCOL_* of that name; 0: not known. */
 u8 names_protocol(const struct replay *r, const struct file *f);
 u32 names_errors(const struct file *f);

@@ -119,6 +119,8 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->acked =
 			acked >= t->last_send && acked ? (s64)(acked - t->last_send) : BULK_NULL;
 		name = names_first(f) ? names_first(f) : encrypted_name(r, f);
+		if (!name && names_of_replica(r, &name, p, e) < 0)
+			return ERR_FAIL;
 		row->name = name ? name : BULK_NULL;
 		row->requests = (s64)names_held(f);
 		row->errors = names_errors(f);
@@ -185,7 +187,7 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	struct row_unanswered *row;
 	bool read = t->recvs && !t->sends && !is_farewell(f);
 	bool has_rest = t->to_come && t->counted == t->last_recv && f->family != LINUX_AF_UNIX;
-	u32 answered = t->sends ? t->tid : t->answered;
+	u32 answered = t->sends ? t->tid : t->answered, name = names_first(f);
 	struct file *one = NULL;
 
 	while ((one = datagrams_open(f, one)))
@@ -195,7 +197,7 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 		return ERR_FAIL;
 	if (!is_server(f) || (!read && !unread))
 		return 0;
-	if (left_open(r, p, f, &arrival, e) < 0)
+	if (left_open(r, p, f, &arrival, e) < 0 || (!name && names_of_replica(r, &name, p, e) < 0))
 		return ERR_FAIL;
 	row = bulk_add(r->bulk, unanswered);
 	row->ts = replay_time(r, read ? arrival : unread);
@@ -205,7 +207,7 @@ int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file
 	row->fd = fd;
 	row->service = service_id(t->service);
 	row->client = client_id(f->client);
-	row->name = names_first(f) ? names_first(f) : BULK_NULL;
+	row->name = name ? name : BULK_NULL;
 	row->answered = answered > 0;
 	has_rest = has_rest && read && !unread && !loss_overlaps(r, t->last_recv, UINT64_MAX);
 	row->announced = has_rest ? (s64)t->announced : BULK_NULL;

@@ -206,7 +206,7 @@ static void awaits(sqlite3_context *c, int argc, sqlite3_value **argv)
 		{ PROTOCOL_REDIS,
 		  "|BLMOVE|BLMPOP|BLPOP|BRPOP|BRPOPLPUSH|BZMPOP|BZPOPMAX|BZPOPMIN|MONITOR|PSUBSCRIBE"
 		  "|PSYNC|REPLCONF|SSUBSCRIBE|SUBSCRIBE|SYNC|XREAD|XREADGROUP|" },
-		{ PROTOCOL_POSTGRES, "|Query LISTEN|" },
+		{ PROTOCOL_POSTGRES, "|Query LISTEN|Replication|" },
 		{ PROTOCOL_MYSQL, "|Binlog Dump|" },
 	};
 	const char *name = (const char *)sqlite3_value_text(argv[1]);
