@@ -453,6 +453,8 @@ struct pause_upstream {
 	double answered;    /* ns, of its slowest answer in the pause; 0: it gave none */
 	double questions;   /* that had an answer */
 	struct buf function;
+	struct buf next; /* the server that it waited for; empty: none */
+	double next_answered;
 };
 
 static inline bool judged_is_part(const struct judged_pause *p)
