@@ -7,20 +7,26 @@
 #define NAMES	4
 #define SECONDS 10
 
-/* A request of a name on its connection: it arrives at ts, is read and answered later. */
-static inline void ask_and(struct buf *b, int name, int reader, int tid, long ts, long read,
-			   long end)
+/* A request of a name on the connection of one: it arrives at ts, is read and answered later. */
+static inline void ask_on(struct buf *b, int conn, int name, int reader, int tid, long ts,
+			  long read, long end)
 {
 	static long at[NAMES + 1];
 	struct err e = { 0 };
-	long pos = at[name] += 10;
-	int fd = 4 + name;
+	long pos = at[conn] += 10;
+	int fd = 4 + conn;
 
-	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts, name, pos);
+	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", ts, conn, pos);
 	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", read, reader, fd);
 	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1\n", read, reader,
-		   name, pos, name);
+		   conn, pos, name);
 	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", end, tid, fd);
+}
+
+static inline void ask_and(struct buf *b, int name, int reader, int tid, long ts, long read,
+			   long end)
+{
+	ask_on(b, name, name, reader, tid, ts, read, end);
 }
 
 static inline void ask(struct buf *b, int name, int tid, long ts, long read, long end)

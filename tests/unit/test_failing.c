@@ -292,8 +292,9 @@ static void ask_other(struct buf *x)
 
 enum was { WAS_IDLE, WAS_BUSY, WAS_ASKING };
 
-/* Process 200 reads a request and ends at 5 s, in the form of wait(2) of code. */
-static sqlite3 *ended(int code, int number, int si_code, enum was was)
+/* Process 200 reads a request and ends at 5 s, in the form of wait(2) of code. late: it closes its
+ * connection then, and ends 1 s later. */
+static sqlite3 *ended_of(int parent, int code, int number, int si_code, enum was was, bool late)
 {
 	struct failing f = { .bad = 0 };
 	struct buf x = { 0 };
@@ -323,12 +324,19 @@ static sqlite3 *ended(int code, int number, int si_code, enum was was)
 			"5_000_030_000 300 signal_sent target=200 pid=200 number=%d code=%d sender=300"
 			" comm=\"bash\"\n",
 			number, si_code);
+	if (late)
+		buf_printf(&x, &e, "5_000_090_000 200 syscall nr=close fd=5 dur=1 ret=0\n");
 	buf_printf(
 		&x, &e,
-		"5_000_100_000 200 ended pid=200 parent=1 code=%d\n5_000_100_000 200 exit pid=200"
-		" code=%d\n5_000_200_000 200 switch next=0 state=128\n",
-		code, code);
+		"%d_000_100_000 200 ended pid=200 parent=%d code=%d\n%d_000_100_000 200 exit pid=200"
+		" code=%d\n%d_000_200_000 200 switch next=0 state=128\n",
+		5 + late, parent, code, 5 + late, code, 5 + late);
 	return analysed(loaded_buf(&x), NULL);
+}
+
+static sqlite3 *ended(int code, int number, int si_code, enum was was)
+{
+	return ended_of(1, code, number, si_code, was, false);
 }
 
 static void a_killed_process_is_named(void **state)
@@ -354,6 +362,38 @@ static void a_killed_process_is_named(void **state)
 	db_close(db);
 	db = ended(9, 9, 128, WAS_BUSY);
 	is_like(db, TEXT_OF("verdict_killed", "fault"), "sent by the kernel%");
+	db_close(db);
+}
+
+/* It handles SIGABRT by an exit, also one that takes long; the parent sends it, as to workers. */
+static void a_worker_that_its_parent_ends_is_named(void **state)
+{
+	sqlite3 *db;
+	int late;
+
+	(void)state;
+	for (late = 0; late < 2; late++) {
+		db = ended_of(300, 1 << 8, 6, 0, WAS_BUSY, late);
+		is_text(db, VERDICT, "problem unanswered");
+		is_text(db, TEXT_OF("verdict_killed", "signal"), "SIGABRT");
+		is_text(db, TEXT_OF("verdict_killed", "sender"), "its parent bash[300]");
+		is_number(db, FINDING_VALUE("verdict_killed", "name", "v.id"), 1);
+		db_close(db);
+	}
+	/* orderly, as to recycle it; without a request */
+	db = ended_of(300, 0, 15, 0, WAS_IDLE, false);
+	is_number(db, N_OF("verdict_killed"), 0);
+	db_close(db);
+	db = ended_of(300, 0, 15, 0, WAS_BUSY, false);
+	is_number(db, N_OF("verdict_killed"), 0);
+	db_close(db);
+	db = ended_of(300, 1 << 8, 6, 0, WAS_IDLE, false);
+	is_text(db, VERDICT, "none ");
+	is_number(db, N_OF("verdict_killed"), 0);
+	db_close(db);
+	/* not by its parent: it may handle the signal for another reason */
+	db = ended_of(1, 1 << 8, 6, 0, WAS_BUSY, false);
+	is_number(db, N_OF("verdict_killed"), 0);
 	db_close(db);
 }
 
@@ -439,6 +479,7 @@ int main(void)
 		T(closed_connections_leave_requests_unanswered),
 		T(who_goes_first_gets_no_answer),
 		T(a_killed_process_is_named),
+		T(a_worker_that_its_parent_ends_is_named),
 		T(a_server_that_was_killed),
 		T(an_orderly_end_is_not),
 	};

@@ -13,6 +13,7 @@
  */
 static int written = 77;    /* the device of the files that 300 writes */
 static int wrote = 8 << 20; /* bytes that it writes */
+static int moves_on = 8;    /* the device that tid moves bytes on */
 
 static sqlite3 *beside_request(int tid, bool within, long done, int waker, int op, long held)
 {
@@ -26,6 +27,7 @@ static sqlite3 *beside_request(int tid, bool within, long done, int waker, int o
 		  "34 0 disk dev=8 name=\"sda\"\n35 0 mount dev=9 text=\"ext4 /dev/sda1 /srv\"");
 	text_line(&x, "36 300 fd pid=300 fd=5 mode=0100000 ino=50 dev=%d path=\"/srv/copy\"",
 		  written);
+	text_line(&x, "36 100 fd pid=100 fd=3 mode=0100000 ino=51 dev=9 path=\"/srv/log\"");
 	text_line(&x, "@cpu 0\n%ld 300 syscall nr=write fd=5 ret=%d count=%d dur=200", 2 * MS / 3,
 		  wrote, wrote);
 	many(&x, 100, 600, MS);
@@ -36,10 +38,10 @@ static sqlite3 *beside_request(int tid, bool within, long done, int waker, int o
 	text_line(&x, "%ld 100 block_start request=1 dev=8 bytes=4096 sector=8 op=1", t + 4000);
 	text_line(&x, "%ld 100 switch next=0 state=2 flags=2", t + 10000);
 	t += within ? 10 * MS : 400 * MS;
-	text_line(&x, "@cpu 1\n%ld %d block_start request=2 dev=8 bytes=8388608 sector=800 op=%d",
-		  t, tid, op);
-	text_line(&x, "%ld 0 block_complete request=2 dev=8 bytes=8388608 sector=800\n@cpu 0",
-		  t + held);
+	text_line(&x, "@cpu 1\n%ld %d block_start request=2 dev=%d bytes=8388608 sector=800 op=%d",
+		  t, tid, moves_on, op);
+	text_line(&x, "%ld 0 block_complete request=2 dev=%d bytes=8388608 sector=800\n@cpu 0",
+		  t + held, moves_on);
 	text_line(&x, "%ld 0 block_complete request=1 dev=8 bytes=4096 sector=8",
 		  x.t + done * MS - 1000);
 	if (waker) {
@@ -93,13 +95,30 @@ static void a_pause_at_a_disk_names_its_user(void **state)
 	is_number(db, DISK_VALUE("v.id", "user"), 300);
 	is_within(db, DISK_VALUE("v.number", "user"), 99, 100);
 	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OVERLAP");
+	is_number(db, DISK_VALUE("v.id", "mover"), 300);
+	is_number(db, DISK_VALUE("v.number", "moved"), 8 << 20);
+	is_number(db, DISK_VALUE("v.number=(SELECT ts FROM block_io WHERE bytes=8388608)", "since"),
+		  1);
+	/* on the first screen: before what only adds to the call */
+	is_number(
+		db,
+		"SELECT (SELECT count(*) FROM finding WHERE kind='pause_calls')=1 AND (SELECT id FROM"
+		" finding WHERE kind='pause_disk') < (SELECT id FROM finding WHERE kind='pause_cause')",
+		1);
 	db_close(db);
+	moves_on = 16; /* another disk */
+	db = beside_disk_use(300, true, 300, 0);
+	is_number(db, DISK_VALUE("v.id", "user"), 100);
+	is_number(db, DISK_VALUE("count(v.id)", "mover"), 0);
+	db_close(db);
+	moves_on = 8;
 	db = beside_disk_use(300, false, 300, 0);
 	is_number(db, DISK_VALUE("v.id", "user"), 100);
 	is_text(db, "SELECT evidence FROM finding WHERE kind='pause_disk'", "OBSERVED");
 	db_close(db);
 	db = beside_disk_use(100, true, 300, 0);
 	is_number(db, DISK_VALUE("v.id", "user"), 100);
+	is_number(db, DISK_VALUE("count(v.id)", "mover"), 0);
 	db_close(db);
 }
 

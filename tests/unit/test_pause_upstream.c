@@ -112,8 +112,9 @@ static void an_answer_that_comes_late_is_one(void **state)
 	}
 }
 
-/* 100 waits for 300 over TCP. 301 has the request, or not, and sleeps; 300 runs a little more. */
-static sqlite3 *with_worker(bool serves)
+/* 100 waits for 300 over TCP. 301 has the request, or not, and sleeps, or asks another server; 300
+ * runs a little more. */
+static sqlite3 *with_worker(bool serves, bool asks)
 {
 	struct text x = { 0 };
 	long t;
@@ -129,6 +130,8 @@ static sqlite3 *with_worker(bool serves)
 	text_line(&x, "25 301 thread pid=300 state=83 comm=\"db\"");
 	text_line(&x, "26 300 fd pid=300 fd=4 mode=0140000 ino=4 family=2 role=accepted socktype=1"
 		      " sport=6379 dport=33000 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	text_line(&x, "@recorder\n27 300 fd pid=300 fd=8 mode=0140000 ino=8 family=2 role=connected"
+		      " socktype=1 sport=34000 dport=7000 saddr=10.0.0.1 daddr=10.0.0.5\n@cpu 0");
 	text_line(&x, "500000 250 syscall nr=close fd=4 ret=0 dur=10");
 	many(&x, 100, 600, MS);
 	t = x.t;
@@ -138,11 +141,17 @@ static sqlite3 *with_worker(bool serves)
 	text_line(&x, "@cpu 1\n%ld 0 switch next=301", t - MS);
 	if (serves)
 		text_line(&x, "%ld 301 syscall nr=read fd=4 ret=29 count=99 dur=200", t + 20000);
+	if (asks)
+		text_line(&x, "%ld 301 syscall nr=sendto fd=8 ret=20 count=20 dur=200", t + 25000);
 	text_line(&x, "%ld 301 switch next=0 state=1", t + 30000);
 	text_line(&x, "%ld 0 waking target=301 context=1\n%ld 0 switch next=301", t + 299 * MS,
 		  t + 299 * MS + 1000);
-	text_line(&x, "%ld 301 syscall_args nr=clock_nanosleep ret=0 dur=%ld", t + 299 * MS + 2000,
-		  299 * MS - 20000);
+	if (asks)
+		text_line(&x, "%ld 301 syscall nr=recvfrom fd=8 ret=20 count=99 dur=%ld",
+			  t + 299 * MS + 2000, 299 * MS - 28000);
+	else
+		text_line(&x, "%ld 301 syscall_args nr=clock_nanosleep ret=0 dur=%ld",
+			  t + 299 * MS + 2000, 299 * MS - 20000);
 	if (serves)
 		text_line(&x, "%ld 301 syscall nr=write fd=4 ret=9 count=9 dur=200",
 			  t + 299 * MS + 9000);
@@ -154,14 +163,21 @@ static sqlite3 *with_worker(bool serves)
 
 static void the_thread_that_has_the_request_is_named(void **state)
 {
-	sqlite3 *db = with_worker(true);
+	sqlite3 *db = with_worker(true, false);
 
 	(void)state;
 	is_number(db, CAUSE_VALUE("v.id", "peer"), 301);
 	is_text(db, CAUSE_VALUE("v.text", "peer_did"), "asleep until a timer");
+	is_number(db, CAUSE_VALUE("count(v.text)", "beyond"), 0);
+	db_close(db);
+	/* and the server that it waits for in its turn */
+	db = with_worker(true, true);
+	is_text(db, CAUSE_VALUE("v.text", "peer_did"), "waiting for another server");
+	is_text(db, CAUSE_VALUE("v.text", "beyond"), "10.0.0.5:7000");
+	is_within(db, CAUSE_VALUE("v.number", "beyond_after"), 298e6, 299e6);
 	db_close(db);
 	/* of none the one that ran most */
-	db = with_worker(false);
+	db = with_worker(false, false);
 	is_number(db, CAUSE_VALUE("v.id", "peer"), 300);
 	db_close(db);
 }
@@ -229,7 +245,7 @@ static void shows_cause(const char *facts, bool shown)
 	sqlite3 *db;
 
 	snprintf(all, sizeof(all), "%s%s", sql, facts);
-	db = changed(with_worker(true), all);
+	db = changed(with_worker(true, false), all);
 	assert_int_equal(render_report(&out, db, &o, &e), 0);
 	if (!strstr(out.data, "db[300]:6379: ") == shown)
 		fail_msg("%s\n%s", facts, out.data);

@@ -144,6 +144,11 @@ static void errors_of_no_request_are_no_share(void **state)
 	db = changed(refusing(1203, false), "UPDATE verdict SET errors=9, read=5");
 	shows(db, "errors 9\n");
 	db_close(db);
+	/* fewer than the requests that were read, among which it is not */
+	db = changed(refusing(1203, false),
+		     "UPDATE verdict SET errors=5, read=9; UPDATE request_error SET name=NULL");
+	shows(db, "errors 5\n");
+	db_close(db);
 }
 
 int main(void)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Processes of a server that a signal ended while requests on their connections had no answer, or
- * right before it began to report errors or to pause. A signal that a process handles or that asks
- * it to end (HUP, INT, QUIT, TERM, ALRM, USR1, USR2, PIPE) is no crash; nor is an exit. Who sent it
- * is in the recording: a process, the kernel for lack of memory, or the process itself by a fault.
+ * right before it began to report errors or to pause. Its parent may send the signal to a process
+ * that handles it by an exit, as to a worker that answers for too long. A signal that a process
+ * handles or that asks it to end (HUP, INT, QUIT, TERM, ALRM, USR1, USR2, PIPE) is no crash; nor is
+ * an exit. Who sent it is in the recording: a process, the kernel for lack of memory, or the
+ * process itself by a fault.
  */
 #include "verdict_failing.h"
 
@@ -14,6 +16,9 @@
 
 #define SI_KERNEL 128
 #define ORDERLY	  "(0, 1, 2, 3, 10, 12, 13, 14, 15)"
+
+/* A process that its parent sends one of these ends, by it or by an exit of its own. */
+#define FATAL "(4, 5, 6, 7, 8, 9, 11, 24, 25, 31)"
 
 #define REST_LEAST    1e9 /* ns, of the recording after the end of a server */
 #define LINUX_SIGKILL 9
@@ -48,12 +53,14 @@ int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 		" server=?1) AND EXISTS (SELECT 1 FROM fd WHERE pid=?3 AND role='accepted' AND end BETWEEN ?2 -"
 		" 1000000 AND ?2 + 100000000)";
 	static const char sql[] =
-		"WITH x AS MATERIALIZED (SELECT pid, signal, ts FROM process_exit WHERE signal NOT IN " ORDERLY
-		" AND pid IN (SELECT pid FROM service WHERE server=?1)), k AS MATERIALIZED (SELECT pid, end FROM"
+		"WITH x AS MATERIALIZED (SELECT x.pid, coalesce(nullif(x.signal, 0), s.signal) AS signal, x.ts, min(s.ts)"
+		" AS since FROM process_exit x LEFT JOIN signal_sent s ON s.pid=x.pid AND s.signal IN " FATAL
+		" AND iif(s.sender_pid, s.sender_pid, s.tid)=x.parent AND s.ts <= x.ts WHERE (x.signal NOT IN " ORDERLY
+		" OR s.signal NOT NULL) AND x.pid IN (SELECT pid FROM service WHERE server=?1) GROUP BY x.pid, x.ts), k AS MATERIALIZED (SELECT pid, end FROM"
 		" request_closed WHERE NOT peer AND service IN " SERVICES_OF
 		" AND coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)))"
-		" SELECT x.pid, x.signal, x.ts, count(k.pid) FROM x LEFT JOIN k ON k.pid=x.pid AND k.end >= x.ts -"
-		" 100000000 GROUP BY x.pid, x.ts ORDER BY x.ts, x.pid";
+		" SELECT x.pid, x.signal, x.ts, count(k.pid) FROM x LEFT JOIN k ON k.pid=x.pid AND k.end >="
+		" coalesce(x.since, x.ts) - 100000000 GROUP BY x.pid, x.ts ORDER BY x.ts, x.pid";
 
 	s64 last = 0;
 	int ret = db_each(c->db, e, take_crash, &j->crash, sql, "i", j->about.id);
@@ -84,8 +91,9 @@ static int take_sent(void *arg, sqlite3_stmt *q, struct err *e)
 	s->code = sqlite3_column_int(q, 1);
 	s->pid = sqlite3_column_int64(q, 2);
 	s->ts = sqlite3_column_double(q, 4);
-	return *db_text(q, 3) ? buf_printf(&s->sender, e, "%s[%lld]", db_text(q, 3),
-					   (long long)(s->pid ? s->pid : s->tid))
+	return *db_text(q, 3) ? buf_printf(&s->sender, e, "%s%s[%lld]",
+					   sqlite3_column_int(q, 5) ? "its parent " : "",
+					   db_text(q, 3), (long long)(s->pid ? s->pid : s->tid))
 			      : 0;
 }
 
@@ -104,7 +112,8 @@ static int read_sent(struct analysis_ctx *c, const struct verdict_crash *x, stru
 	static const char sql[] =
 		"SELECT s.tid, s.code, coalesce(nullif(s.sender_pid, 0), (SELECT pid FROM thread t WHERE"
 		" t.tid=s.tid LIMIT 1), 0), coalesce(nullif(s.sender, ''), (SELECT comm FROM thread t WHERE"
-		" t.tid=s.tid LIMIT 1), ''), s.ts FROM signal_sent s WHERE s.pid=?1 AND s.signal=?2 AND s.ts <= ?3 +"
+		" t.tid=s.tid LIMIT 1), ''), s.ts, EXISTS (SELECT 1 FROM process_exit x WHERE x.pid=?1 AND"
+		" x.parent=iif(s.sender_pid, s.sender_pid, s.tid)) FROM signal_sent s WHERE s.pid=?1 AND s.signal=?2 AND s.ts <= ?3 +"
 		" 1000000 ORDER BY s.ts DESC LIMIT 1";
 	static const char oom[] =
 		"SELECT path, max FROM memory WHERE oom_kill > 0 AND ts <= ?1 AND ts + dur + 1000000000 >= ?1 ORDER"

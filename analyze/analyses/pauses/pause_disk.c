@@ -357,13 +357,42 @@ static int put_discards(struct analysis_ctx *c, const struct judged *j, const st
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
+/* What a program moved on a disk in the recording, and since when; pid 0: a process of the kernel,
+ * which writes what others wrote before. */
+struct mover {
+	s64 pid;
+	double bytes, since;
+};
+
+static int read_mover(struct mover *m, sqlite3 *db, s64 dev, s64 pid, struct err *e)
+{
+	static const char sql[] =
+		"WITH p AS MATERIALIZED (SELECT pid, comm, parent FROM process WHERE pid=?2 ORDER BY start DESC LIMIT"
+		" 1) SELECT iif(coalesce(parent, 0)=2, 0, p.pid), total(b.bytes), min(b.ts) FROM p JOIN block_io b ON b.dev=?1"
+		" AND block_op(b.op) IN ('read', 'write') AND b.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT"
+		" o.pid FROM process o JOIN p USING(comm)))";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "ii", dev, pid);
+
+	if (ret < 0)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0) {
+		m->pid = sqlite3_column_int64(q, 0);
+		m->bytes = sqlite3_column_double(q, 1);
+		m->since = sqlite3_column_double(q, 2);
+	}
+	return db_end(q, ret);
+}
+
 /* Others that moved most bytes come before others that moved none. */
 static int put_users(struct analysis_ctx *c, const struct judged *j, const struct paused *p,
 		     s64 dev, struct err *e)
 {
-	struct value values[NAMED_MOST + 5] = { 0 };
+	struct value values[NAMED_MOST + 8] = { 0 };
 	struct finding f = { FINDING_pause_disk, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
+	struct mover m = { 0 };
 	struct disk_writer w;
 	bool others = false;
 	int n = read_users(c, p, j->about.id, dev, values, &others, e);
@@ -378,7 +407,14 @@ static int put_users(struct analysis_ctx *c, const struct judged *j, const struc
 	if (w.pid) {
 		values[n++] = (struct value)VALUE_SUBJECT("writer", process, w.pid);
 		values[n++] = (struct value)VALUE_NUMBER("written", w.bytes, "bytes");
-		values[n] = (struct value)VALUE_NUMBER("all", w.all, "bytes");
+		values[n++] = (struct value)VALUE_NUMBER("all", w.all, "bytes");
+	} else if (others && read_mover(&m, c->db, dev, values[0].of.id, e) < 0) {
+		return ERR_FAIL;
+	}
+	if (m.pid > 0) {
+		values[n++] = (struct value)VALUE_WHO("mover", values[0].of);
+		values[n++] = (struct value)VALUE_NUMBER("moved", m.bytes, "bytes");
+		values[n] = (struct value)VALUE_NUMBER("since", m.since, "at");
 	}
 	f.evidence = others ? OVERLAP : OBSERVED;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);

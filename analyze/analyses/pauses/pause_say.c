@@ -390,7 +390,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	struct judged_pause one;
 	struct judged at = *j; /* as if this were the only one */
 	struct pause_reclaim memory = { 0 };
-	bool first, disk, little = false, rest = false;
+	bool first, disk, used, little = false, rest = false;
 	int ret;
 
 	if (!judged_longest(j))
@@ -429,6 +429,9 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_signal_put(c, j, p->tid, e);
 	if (ret == 0 && !p->root.file.len && j->about.kind == SUBJECT_server)
 		ret = pause_calls_put(c, j, &p->on_file, e);
+	used = (first && disk) || p->on_file;
+	if (ret == 0 && p->on_file && (p->largest == DID_disk || disk) && !(first && disk))
+		ret = pause_disk_put(c, j, &p->root, e);
 	if (ret == 0)
 		ret = explains_little(&little, c->db, j, p, e);
 	if (ret == 0 && !little && !rest)
@@ -441,7 +444,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_before_put(c, j, e);
 	if (ret == 0 && !first && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
-	if (ret == 0 && !(first && disk) && (p->largest == DID_disk || disk))
+	if (ret == 0 && !used && (p->largest == DID_disk || disk))
 		ret = pause_disk_put(c, j, &p->root, e);
 	pause_reclaim_free(&memory);
 	pause_root_free(&p->root);

@@ -116,6 +116,25 @@ static int read_silent(struct pause_upstream *u, sqlite3 *db, s64 tid, const str
 	return ret < 0 ? ret : take_upstream(q, u, e);
 }
 
+static int take_next(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct pause_upstream *u = arg;
+
+	u->next_answered = sqlite3_column_double(q, 1);
+	return buf_printf(&u->next, e, "%s", db_text(q, 0));
+}
+
+/* The server that this thread waited for longest, in its turn. */
+static int read_next(struct pause_upstream *u, sqlite3 *db, s64 from, s64 to, struct err *e)
+{
+	static const char sql[] =
+		"SELECT f.remote, max(u.dur) FROM upstream u JOIN fd f ON f.pid=u.pid AND f.fd=u.fd AND f.ts <= u.ts AND"
+		" coalesce(f.end, u.ts) >= u.ts WHERE (u.tid=?1 OR u.asker=?1) AND u.ts < ?3 AND u.ts + u.dur > ?2 AND"
+		" f.remote<>'' GROUP BY 1 ORDER BY sum(min(u.ts + u.dur, ?3) - max(u.ts, ?2)) DESC, 1 LIMIT 1";
+
+	return db_each(db, e, take_next, u, sql, "iii", u->tid, from, to);
+}
+
 /* What the thread of the other server did then: one with a request for most of the time, else the
  * one that ran most. */
 static int read_peer(struct pause_upstream *u, sqlite3 *db, s64 from, s64 to, struct err *e)
@@ -149,6 +168,8 @@ static int read_peer(struct pause_upstream *u, sqlite3 *db, s64 from, s64 to, st
 						     : NULL;
 		if (did == STATE_run)
 			ret = pause_stack(&u->function, &part, &samples, db, &at, u->tid, e);
+		if (did == STATE_client)
+			ret = read_next(u, db, from, to, e);
 	}
 	return db_end(q, ret);
 }
@@ -234,4 +255,5 @@ void pause_upstream_free(struct pause_upstream *u)
 {
 	buf_free(&u->address);
 	buf_free(&u->function);
+	buf_free(&u->next);
 }

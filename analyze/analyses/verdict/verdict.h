@@ -186,6 +186,7 @@ struct judged {
 	const char *where;	  /* the largest of the waits */
 	double where_part;	  /* of the waits */
 	s64 name;		  /* request_name.id with most of the CPU time; 0: none */
+	s64 only;		  /* request_name.id: its requests alone; 0: all */
 	bool mix;		  /* slower by the mix of names only: no change */
 	struct slow_names *names; /* NULL: the change is not about some names only */
 	struct verdict_traffic traffic[WINDOWS];
@@ -268,6 +269,11 @@ double verdict_quantile(const struct hist *h, double q);
 /* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 void verdict_forget_change(struct judged *j);
+/* ns: a request is late that takes longer than this, where they take the mean. */
+static inline double verdict_late_bound(double mean, const struct limits *l)
+{
+	return fmax(mean + l->latency, mean * l->factor);
+}
 /*
  * verdict_busy.c: more of what other programs do all the time: run-queue latency is most of the
  * latency outside the ranges, or the host has no idle CPU; and it is most of what was added in
@@ -457,6 +463,8 @@ struct pause_upstream {
 	double answered;    /* ns, of its slowest answer in the pause; 0: it gave none */
 	double questions;   /* that had an answer */
 	struct buf function;
+	struct buf next; /* the server that it waited for; empty: none */
+	double next_answered;
 };
 
 static inline bool judged_is_part(const struct judged_pause *p)

@@ -448,6 +448,7 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 	struct scaled as = { .least = fmax(l->latency, 1) };
 	struct levels v = { .n = 0 };
 	double least;
+	bool load;
 	int ret;
 
 	for (as.by = BY_TYPICAL; as.by < N_SCALES; as.by++) {
@@ -463,8 +464,13 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 		do {
 			if (!j->given)
 				levels_skip_edges(&v, j);
-			if (judge_levels(j, &v, &as, l, least))
-				return start_at_quota(c, j, &v, &as, l, e);
+			if (judge_levels(j, &v, &as, l, least)) {
+				ret = verdict_is_load(c, j, &v, l, &load, e);
+				if (ret < 0 || !load)
+					return ret < 0 ? ret : start_at_quota(c, j, &v, &as, l, e);
+				verdict_forget_change(j);
+				j->added = 0;
+			}
 			least = log(l->factor); /* more splits are more chances */
 		} while (!j->given && levels_raise(&v));
 	}

@@ -64,6 +64,14 @@ bool levels_differ(const struct levels *v, double least, double error, double *r
 int verdict_quota_since(struct analysis_ctx *c, const struct judged *j, struct levels *v,
 			const struct limits *l, bool *ret_later, struct err *e);
 
+/*
+ * verdict_load.c: fewer requests per second in the slow windows, and no more of them open at a
+ * time; of those of a change that was found, also no more late ones per second.
+ */
+bool verdict_fewer_open(const struct judged *j, const struct levels *v);
+int verdict_is_load(struct analysis_ctx *c, const struct judged *j, const struct levels *v,
+		    const struct limits *l, bool *ret_load, struct err *e);
+
 /* verdict_change.c: whether these sides are a change: fills j, else leaves it. by: of enum scaled.
  */
 bool verdict_judge_sides(struct judged *j, struct levels *v, int by, const struct limits *l);

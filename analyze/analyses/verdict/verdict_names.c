@@ -79,6 +79,8 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, struct nam
 		struct named *one = &all->v[all->n++];
 
 		one->id = sqlite3_column_int64(q, 0);
+		one->j.about = j->about;
+		one->j.only = one->id;
 		one->j.n_windows = j->n_windows;
 		one->j.width = j->width;
 		one->j.begins = j->begins;
@@ -276,7 +278,6 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 		is = NAMES_MIX;
 	} else if (ret == 0 && judge_names(&all, l, isnan(j->slow) && !j->counted, &found)) {
 		worst = named_of(&all, found.id[0]);
-		worst->j.about = j->about;
 		worst->j.quick = j->quick; /* lent */
 		ret = each_request(c, &worst->j, &all, sql, add_latency, e);
 		for (i = 0; i < found.n; i++)

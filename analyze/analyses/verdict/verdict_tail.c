@@ -41,11 +41,6 @@ struct tail {
 	struct spent usual;	/* those that are not late */
 };
 
-static double bound_of(double mean, const struct limits *l)
-{
-	return fmax(mean + l->latency, mean * l->factor);
-}
-
 static int read_bounds(struct analysis_ctx *c, struct tail *t, const struct limits *l,
 		       struct err *e)
 {
@@ -56,14 +51,15 @@ static int read_bounds(struct analysis_ctx *c, struct tail *t, const struct limi
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "ii", t->j->about.id, (s64)BOUNDS_MOST);
 
-	t->bound = bound_of(t->j->queued + t->j->served, l);
+	t->bound = verdict_late_bound(t->j->queued + t->j->served, l);
 	if (ret < 0)
 		return ret;
 	t->v = calloc(BOUNDS_MOST, sizeof(*t->v));
 	ret = t->v ? 0 : err_set(e, ERR_FAIL, "out of memory for late requests");
 	while (ret >= 0 && t->n < BOUNDS_MOST && (ret = db_step(q, e)) > 0)
-		t->v[t->n++] = (struct lateness){ sqlite3_column_int64(q, 0),
-						  bound_of(sqlite3_column_double(q, 1), l) };
+		t->v[t->n++] =
+			(struct lateness){ sqlite3_column_int64(q, 0),
+					   verdict_late_bound(sqlite3_column_double(q, 1), l) };
 	return db_end(q, ret);
 }
 
@@ -200,6 +196,23 @@ static bool is_more_often(const double events[2], const double all[2])
 				  (unsigned int)(events[0] + events[1])) < SIGNIFICANT;
 }
 
+/* Fewer requests make them a larger share: verdict_load.c. Events are no more per time. */
+static bool is_load(const struct tail *t, int first, int last, const double events[2])
+{
+	struct levels v = t->levels;
+	double time[2] = { 0 };
+	int i, in, until;
+
+	for (i = 0; i < v.n; i++) {
+		in = i >= first && i <= last;
+		v.neither[i] |= !in && v.slow[i];
+		v.slow[i] = in;
+		until = i + 1 < v.n ? v.window[i + 1] : v.window[i] + 1;
+		time[in] += v.neither[i] ? 0 : until - v.window[i];
+	}
+	return verdict_fewer_open(t->j, &v) && !is_more_often(events, time);
+}
+
 /*
  * The time range with most late requests; false: none, no more of them with confidence, or too few
  * of all requests.
@@ -235,7 +248,8 @@ static bool find_range(struct tail *t, const struct limits *l)
 			all[inside] += t->all[v->window[i]];
 			events[inside] += t->events[v->window[i]];
 		}
-		if (late[1] * all[0] < l->factor * late[0] * all[1] || !is_more_often(events, all))
+		if (late[1] * all[0] < l->factor * late[0] * all[1] ||
+		    !is_more_often(events, all) || is_load(t, first, last, events))
 			continue;
 		more += late[1] - late[0] * all[1] / all[0];
 		if (late[1] <= most)

@@ -388,7 +388,7 @@ int verdict_timer(struct analysis_ctx *c, const struct judged *j, struct err *e)
 	if (ret > 0) {
 		const struct value values[] = {
 			VALUE_SUBJECT("thread", thread, t.tid),
-			VALUE_NUMBER("of", t.n, ""),
+			VALUE_NUMBER("of", t.n > 1 ? t.n : NAN, ""),
 			VALUE_NUMBER("n", t.times, ""),
 			VALUE_TEXT("call", call.len ? call.data : NULL),
 			{ 0 },
