@@ -191,6 +191,7 @@ struct judged {
 	bool gave_up;		      /* they are the problem */
 	struct verdict_crash crash;
 	struct verdict_unserved unserved;
+	struct verdict_unaccepted unaccepted;
 	struct verdict_turned turned;
 	struct verdict_outage outage;
 	struct verdict_late late;

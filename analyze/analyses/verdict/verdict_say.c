@@ -314,6 +314,8 @@ static int say_failing(struct analysis_ctx *c, struct judged *j, struct err *e)
 	bool more = j->kind == VERDICT_errors && j->more.n > 0 && !j->more.refused;
 	int ret = more ? say_errors(c, j, PROBLEM, &j->finding, e) : 0;
 
+	if (j->unaccepted.n > 0)
+		return verdict_unaccepted_say(c, j, e);
 	return ret < 0 ? ret : verdict_failing_say(c, j, e);
 }
 
