@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Full accept queues: track_accept.c, verdict_accept.c, and accept_queues_count of the recorder.
- * And what only looks so: another network namespace, another socket, counters that stand still.
+ * Full accept queues: track_accept.c, verdict_accept.c, verdict_unaccepted.c, and
+ * accept_queues_count of the recorder. And what only looks so: another network namespace, another
+ * socket, counters that stand still.
  */
 #include "tests/lib/unit.h"
 
@@ -172,6 +173,109 @@ static void drops_of_the_first_interval_have_no_start(void **state)
 	db_close(db);
 }
 
+/* What happens in the last seconds of a server that accepts 1 connection per second until then. */
+enum stop { STOPS, FALLS, EMPTY_BETWEEN, NEVER, LAST_ONLY, COMPUTES, NO_FILES, ACCEPTS };
+
+static bool has_queue(enum stop how, int s)
+{
+	return how == LAST_ONLY ? s == SECONDS
+	       : how == NEVER	? true
+				: s > FULL && !(how == EMPTY_BETWEEN && s == FULL + 2);
+}
+
+static void queue_is_read(struct text *x, enum stop how, int s)
+{
+	text_line(x, "@recorder\n%ld 0 accept_queue netns=1", x->t);
+	if (has_queue(how, s))
+		text_line(x, "%ld 0 accept_queue netns=1 ino=%d queue=%d limit=9 family=2 port=80",
+			  x->t + 2, LISTENER, how == FALLS && s == FULL + 3 ? 2 : 6);
+	text_line(x, "@cpu 0");
+}
+
+/* It has been in epoll since *idle; then it works for so long. */
+static void wakes_for(struct text *x, long *idle, int fd, long work)
+{
+	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x->t, x->t + 1000);
+	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld ret=1", x->t + 2000,
+		  x->t + 2500 - *idle);
+	text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x->t + 3000, fd);
+	x->t += work;
+	text_line(x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200", x->t + 4000, fd);
+	*idle = x->t + 5000;
+	text_line(x, "%ld 100 switch next=0 state=1", *idle);
+	x->t += 5 * MS;
+}
+
+static sqlite3 *stops(enum stop how)
+{
+	static const struct full none;
+	struct text x = { 0 };
+	long next, idle = MS / 2;
+	int s, i;
+
+	srand(1);
+	head(&x);
+	text_line(&x,
+		  "@recorder\n32 100 fd pid=100 fd=3 mode=0140000 ino=%d family=2 role=listening"
+		  " socktype=1 sport=80\n@cpu 0",
+		  LISTENER);
+	for (s = 0; s < SECONDS; s++) {
+		next = (s + 1) * 1000 * MS;
+		queue_is_read(&x, how, s);
+		x.t += 1000;
+		wakes_for(&x, &idle, 5, 50000);
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
+			  x.t + 500);
+		text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld ret=1",
+			  x.t + 1000, x.t + 1500 - idle);
+		if (how != NEVER && (s < FULL || how == ACCEPTS))
+			accepts(&x, &none, s);
+		if (how == NO_FILES && s == FULL)
+			text_line(&x, "%ld 100 syscall nr=accept4 fd=3 ret=-24 dur=100",
+				  x.t + 2000);
+		x.t += how == COMPUTES && s >= FULL ? 800 * MS : 0;
+		idle = x.t + 4000;
+		text_line(&x, "%ld 100 switch next=0 state=1", idle);
+		x.t += 5 * MS;
+		for (i = 0; x.t < next - 60 * MS; i++)
+			wakes_for(&x, &idle, 5 + i % 3, 50000);
+		x.t = next;
+	}
+	queue_is_read(&x, how, SECONDS);
+	x.t += 1000;
+	return judged(&x, NULL);
+}
+
+static void connections_wait_until_the_end(void **state)
+{
+	sqlite3 *db = stops(STOPS);
+
+	(void)state;
+	is_verdict(db, "problem", "connections");
+	is_number(db, FINDING_VALUE("verdict_unaccepted", "n", "v.number"), 6);
+	is_within(db, FINDING_VALUE("verdict_unaccepted", "start", "v.number"), 4e9, 4.1e9);
+	is_within(db, FINDING_VALUE("verdict_unaccepted", "first", "v.number"), 5.9e9, 6.1e9);
+	is_number(db, FINDING_VALUE("unaccepted_clients", "thread", "v.id"), 100);
+	is_number(db, FINDING_VALUE("unaccepted_clients", "clients", "v.number"), 4 + FULL);
+	is_number(db, FINDING_VALUE("unaccepted_clients", "quiet", "v.number"), 1 + FULL);
+	is_text(db, FINDING_VALUE("unaccepted_clients", "client", "v.text"), "10.0.0.9");
+	db_close(db);
+}
+
+/* Another process accepts; nothing ever does; it has just started; the server is busy. */
+static void other_queues_are_not_left_waiting(void **state)
+{
+	sqlite3 *db;
+	int how;
+
+	(void)state;
+	for (how = FALLS; how <= ACCEPTS; how++) {
+		db = stops(how);
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_unaccepted'", 0);
+		db_close(db);
+	}
+}
+
 static void counts_are_read_by_name(void **state)
 {
 	static const char text[] = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\n"
@@ -191,9 +295,10 @@ static void counts_are_read_by_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_full_accept_queue_is_a_problem), T(what_only_looks_like_a_full_queue),
-		T(accept_fails_for_open_files),	     T(drops_of_the_first_interval_have_no_start),
-		T(counts_are_read_by_name),
+		T(a_full_accept_queue_is_a_problem),  T(what_only_looks_like_a_full_queue),
+		T(accept_fails_for_open_files),	      T(drops_of_the_first_interval_have_no_start),
+		T(counts_are_read_by_name),	      T(connections_wait_until_the_end),
+		T(other_queues_are_not_left_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

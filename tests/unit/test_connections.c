@@ -172,6 +172,24 @@ static void all_connections_are_busy(void **state)
 	db_close(db);
 }
 
+/* A limit of connections is not known: it may be one object after the other. */
+static void one_question_at_a_time(void **state)
+{
+	sqlite3 *db = judged(&(struct proxy){ .limit = 1,
+					      .open = 1,
+					      .answer = 5 * POOL_MS,
+					      .slow_answer = 5 * POOL_MS,
+					      .clients = 1,
+					      .more = 6 });
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
+	is_within(db, FINDING_VALUE("verdict_one_question", "full", "v.number"), 85, 100);
+	is_within(db, FINDING_VALUE("verdict_one_question", "queued", "v.number"), 20e6, 30e6);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_connections'", 0);
+	db_close(db);
+}
+
 /* The connections stay open: it is a limit of questions, and it was set then. */
 static void fewer_questions_than_before(void **state)
 {
@@ -299,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(all_connections_are_busy),
+		T(one_question_at_a_time),
 		T(fewer_questions_than_before),
 		T(a_slow_server_is_no_limit),
 		T(idle_connections_are_left),

@@ -47,6 +47,7 @@ struct limits_of {
 	struct spell *v;
 	size_t n;
 	struct verdict_side side[2];
+	s64 name; /* of all requests in the time of the verdict; 0: several, or not known */
 	struct idmap pairs; /* pid and remote -> struct pair */
 };
 
@@ -74,6 +75,8 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	bool in = verdict_when_has(x->when, from, (double)end);
 
 	(void)rowid;
+	if (in)
+		x->name = x->side[1].n > 0 && row->name != x->name ? 0 : row->name;
 	x->side[in].n++;
 	x->side[in].latency += (double)end - from;
 	return add_spell(x, row->pid, 0, row->ts, end, e);
@@ -332,7 +335,7 @@ static int sum_of(const struct limits_of *x, struct pair *sum, struct err *e)
 static int put(struct analysis_ctx *c, const struct judged *j, const struct limits_of *x,
 	       const struct pair *p, struct err *e)
 {
-	bool fewer = is_new(x, p);
+	bool fewer = is_new(x, p), one = !fewer && p->inside == 1;
 	const struct value values[] = {
 		VALUE_NUMBER("queued", p->waited[1] / x->side[1].n, "ns"),
 		VALUE_SUBJECT("upstream", upstream, p->row),
@@ -341,12 +344,17 @@ static int put(struct analysis_ctx *c, const struct judged *j, const struct limi
 		VALUE_NUMBER("full", fmin(100, percent(p->full, verdict_when_length(x->when))),
 			     "%"),
 		VALUE_NUMBER("answer", p->answer / p->n, "ns"),
+		VALUE_MAYBE("name", request_name, one && x->name != BULK_NULL ? x->name : 0),
 		{ 0 },
 	};
 
-	return verdict_queues_put(
-		c, j, fewer ? FINDING_verdict_questions : FINDING_verdict_connections, OBSERVED,
-		"SELECT pid, fd, count(*), sum(dur) FROM upstream GROUP BY 1, 2", values, e);
+	return verdict_queues_put(c, j,
+				  fewer ? FINDING_verdict_questions
+				  : one ? FINDING_verdict_one_question
+					: FINDING_verdict_connections,
+				  OBSERVED,
+				  "SELECT pid, fd, count(*), sum(dur) FROM upstream GROUP BY 1, 2",
+				  values, e);
 }
 
 #define PAIRS_MOST 64

@@ -63,6 +63,14 @@ int verdict_accepts(struct analysis_ctx *c, const struct judged *j, const struct
 int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			  struct err *e);
 
+/*
+ * verdict_unaccepted.c: connections wait until the end although the thread that accepted the last
+ * is idle; a problem, if j has none. Fills unaccepted.
+ */
+int verdict_unaccepted(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e);
+int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
 /* verdict_kept.c: the same while each process kept another connection, without a request. 1: said;
  * 0: not so. */
 int verdict_kept_then(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,

@@ -411,6 +411,8 @@ static int judge_sockets(struct analysis_ctx *c, struct judged *j, const struct 
 	if (ret == 0)
 		ret = verdict_accepted_late(c, j, l, e);
 	if (ret == 0)
+		ret = verdict_unaccepted(c, j, l, e);
+	if (ret == 0)
 		ret = verdict_silent(c, j, l, e);
 	if (ret == 0)
 		ret = verdict_stuck(c, j, l, e);
@@ -472,6 +474,7 @@ static int run(struct analysis_ctx *c, struct err *e)
 		buf_free(&v[i].more.code);
 		buf_free(&v[i].always.code);
 		buf_free(&v[i].contender);
+		buf_free(&v[i].unaccepted.client);
 		buf_free(&v[i].connect.address);
 		buf_free(&v[i].connect.code);
 		free(v[i].names);

@@ -202,6 +202,7 @@ struct judged {
 	bool gave_up;		      /* they are the problem */
 	struct verdict_crash crash;
 	struct verdict_unserved unserved;
+	struct verdict_unaccepted unaccepted;
 	struct verdict_turned turned;
 	struct verdict_outage outage;
 	struct verdict_late late;
@@ -338,6 +339,9 @@ int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct 
 #define POLLS                                                                                        \
 	"(SELECT nr FROM syscall_name x WHERE x.abi=s.abi AND name IN ('epoll_wait', 'epoll_pwait'," \
 	" 'epoll_pwait2', 'poll', 'ppoll', 'select', '_newselect', 'pselect6'))"
+
+/* verdict_just_then.c: the only request of its name at the start of a change. */
+int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
 /* verdict_lossy.c: without a problem, slow requests during which events were lost: not known. */
 int verdict_lossy(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);

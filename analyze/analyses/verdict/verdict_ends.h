@@ -2,6 +2,7 @@
 /* What a verdict knows of processes that end, and of connections that are not served. */
 #pragma once
 
+#include "format/buf.h"
 #include "format/event.h"
 
 #include <stdbool.h>
@@ -22,6 +23,18 @@ struct verdict_unserved {
 	s64 call, error, tid; /* number of the system call << 8 | abi, 0: none; errno; who */
 	double first;	      /* of these failures */
 	double alone;	      /* one failed then, and none was accepted afterwards; 0: not so */
+};
+
+/* Connections that wait in the accept queue until the end, none was accepted since start; n 0:
+ * none.
+ */
+struct verdict_unaccepted {
+	double n, start, first, end; /* the most; ns of the first and last reading that has some */
+	s64 pid, fd, tid;	     /* of the last that was accepted; who accepted it */
+	double idle;		     /* ns of this thread */
+	double clients, quiet;	     /* connections that are open; without a request since first */
+	struct buf client;	     /* the most of these are from there */
+	double of_client;
 };
 
 /* New connections that were answered and closed at once, before anything was read; n 0: none. */

@@ -314,6 +314,8 @@ static int say_failing(struct analysis_ctx *c, struct judged *j, struct err *e)
 	bool more = j->kind == VERDICT_errors && j->more.n > 0 && !j->more.refused;
 	int ret = more ? say_errors(c, j, PROBLEM, &j->finding, e) : 0;
 
+	if (j->unaccepted.n > 0)
+		return verdict_unaccepted_say(c, j, e);
 	return ret < 0 ? ret : verdict_failing_say(c, j, e);
 }
 
@@ -466,6 +468,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_backlog_say(c, j, e);
 	if (ret == 0 && j->status == STATUS_PROBLEM)
 		ret = verdict_cycle_say(c, j, l, e);
+	if (ret == 0 && j->status == STATUS_PROBLEM)
+		ret = verdict_just_then(c, j, e);
 	if (ret == 0 && says[j->kind].crash)
 		ret = verdict_crash_say(c, j, e);
 	if (ret == 0 && says[j->kind].connect && !(j->kind == VERDICT_errors && j->always.of_name))

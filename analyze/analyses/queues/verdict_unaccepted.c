@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Connections that are still in the accept queue when the recording ends, while the thread that
+ * accepted those before is idle in epoll: it does not ask for new ones, as an event loop does at
+ * its limit of connections. No request shows them. Between readings of the queue that all have
+ * some, none was accepted, and the queue did not shrink: no other process accepts from it. Not so
+ * if accept failed (verdict_unserved.c); one that was accepted in the end is in
+ * verdict_accepts.c.
+ */
+#include "accept_calls.h"
+#include "verdict_queues.h"
+
+#include "analyze/store/db.h"
+
+#define MOSTLY 0.5 /* of the time without accept */
+
+/* Its listening sockets, and connections on its port. */
+#define OWN                                                                                        \
+	"own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1), l AS MATERIALIZED (SELECT" \
+	" ino FROM fd WHERE role='listening' AND ino > 0 AND end IS NULL AND pid IN (SELECT pid"   \
+	" FROM own)), a AS MATERIALIZED (SELECT pid, fd, remote, ts, end FROM fd WHERE"            \
+	" role='accepted' AND port=(SELECT port FROM server WHERE id=?1))"
+
+static int on_queue(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct verdict_unaccepted *u = arg;
+
+	(void)e;
+	*u = (struct verdict_unaccepted){
+		.n = sqlite3_column_double(q, 0),
+		.first = sqlite3_column_double(q, 1),
+		.end = sqlite3_column_double(q, 2),
+		.start = sqlite3_column_double(q, 3),
+		.pid = sqlite3_column_int64(q, 4),
+		.fd = sqlite3_column_int64(q, 5),
+	};
+	return 0;
+}
+
+/* Readings without a gap until the end, after the last connection that was accepted. */
+static int read_queue(struct verdict_unaccepted *u, struct analysis_ctx *c, const struct judged *j,
+		      struct err *e)
+{
+	static const char sql[] =
+		"WITH " OWN
+		", last AS MATERIALIZED (SELECT max(ts) AS ts, pid, fd FROM a WHERE pid IN"
+		" (SELECT pid FROM own)), r AS (SELECT q.ts, q.dur, q.ino, q.queue, lag(q.queue, 1, 0) OVER w"
+		" AS before, max(q.ts) OVER (PARTITION BY q.ino) AS newest FROM accept_queue q WHERE q.ts +"
+		" q.dur > (SELECT max(ts) FROM a) AND q.ino IN (SELECT ino FROM l) WINDOW w AS (PARTITION BY"
+		" q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), last.ts, pid, fd"
+		" FROM r, last GROUP BY ino HAVING min(queue) > 0 AND min("
+		"queue - before) >= 0 AND total(dur) >= max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >="
+		" (SELECT max(ts + dur) FROM accept_queue WHERE ino IS NULL) ORDER BY 1 LIMIT 1";
+
+	return db_each(c->db, e, on_queue, u, sql, "i", j->about.id);
+}
+
+/* Of the thread that accepted last: how long it was idle since. */
+static int read_idle(struct verdict_unaccepted *u, struct analysis_ctx *c, const struct judged *j,
+		     struct err *e)
+{
+	static const char sql[] =
+		"SELECT CAST(total(min(ts + dur, ?3) - max(ts, ?2)) AS INT) FROM thread_state WHERE tid=?1 AND"
+		" state=state_id('poll') AND nr IN (SELECT nr FROM syscall_name WHERE name IN ('epoll_wait',"
+		" 'epoll_pwait', 'epoll_pwait2')) AND ts < ?3 AND ts + dur > ?2";
+	struct accept_calls calls = { 0 };
+	s64 idle = 0;
+	int ret = accept_calls_read(&calls, c->db, j->about.id, e);
+
+	if (ret == 0) {
+		u->tid = accept_calls_thread(&calls, u->pid, u->fd, (s64)u->start);
+		if (accept_calls_failed(&calls, u->pid, (s64)u->start, c->duration))
+			u->tid = 0;
+	}
+	if (ret == 0 && u->tid)
+		ret = db_int(c->db, &idle, e, sql, "idd", u->tid, u->start, u->end);
+	u->idle = (double)idle;
+	accept_calls_free(&calls);
+	return ret;
+}
+
+static int on_clients(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct verdict_unaccepted *u = arg;
+
+	u->clients = sqlite3_column_double(q, 0);
+	u->quiet = sqlite3_column_double(q, 1);
+	u->of_client = sqlite3_column_double(q, 3);
+	if (u->of_client > 0)
+		return buf_printf(&u->client, e, "%s", db_text(q, 2));
+	return 0;
+}
+
+/* Its connections that are open at the end; of those that are idle, whose are most? */
+static int read_clients(struct verdict_unaccepted *u, struct analysis_ctx *c,
+			const struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"WITH " OWN
+		", o AS MATERIALIZED (SELECT remote, (pid, fd) NOT IN (SELECT pid, fd FROM request"
+		" WHERE ts > ?2 AND service IN (SELECT id FROM service WHERE server=?1)) AS quiet FROM a WHERE"
+		" end IS NULL AND pid=?3), h AS (SELECT rtrim(rtrim(remote, '0123456789'), ':') AS host,"
+		" count(*) AS n FROM o WHERE quiet AND remote<>'' GROUP BY 1) SELECT (SELECT count(*) FROM o),"
+		" (SELECT total(quiet) FROM o), host, n FROM (SELECT 1) LEFT JOIN h ORDER BY n DESC, host"
+		" LIMIT 1";
+
+	return db_each(c->db, e, on_clients, u, sql, "idi", j->about.id, u->first, u->pid);
+}
+
+int verdict_unaccepted(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e)
+{
+	struct verdict_unaccepted *u = &j->unaccepted;
+	int ret;
+
+	if (j->about.kind != SUBJECT_server || j->unserved.n > 0 ||
+	    (j->status != STATUS_NONE && j->status != STATUS_UNCHANGED))
+		return 0;
+	ret = read_queue(u, c, j, e);
+	if (ret == 0 && u->n > 0 && u->end - u->first >= l->pause)
+		ret = read_idle(u, c, j, e);
+	if (ret == 0 && u->idle > 0)
+		ret = read_clients(u, c, j, e);
+	if (ret < 0 || u->idle < MOSTLY * (u->end - u->start) || u->clients < 2) {
+		u->n = 0;
+		return ret;
+	}
+	j->status = STATUS_PROBLEM;
+	j->kind = VERDICT_connections;
+	j->start = u->start;
+	j->end = (double)c->duration;
+	j->n = u->n;
+	return 0;
+}
+
+static int put_clients(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	const struct verdict_unaccepted *u = &j->unaccepted;
+	bool all = u->of_client >= u->quiet;
+	const struct value values[] = {
+		VALUE_NUMBER("share", percent(u->idle, u->end - u->start), "%"),
+		VALUE_SUBJECT("thread", thread, u->tid),
+		VALUE_SUBJECT("process", process, u->pid),
+		VALUE_NUMBER("clients", u->clients, ""),
+		VALUE_NUMBER("quiet", u->quiet, ""),
+		VALUE_NUMBER("since", u->first, "at"),
+		VALUE_TEXT("client", u->of_client > 0 && all ? u->client.data : NULL),
+		VALUE_NUMBER("of_client", u->of_client > 0 && !all ? u->of_client : NAN, ""),
+		VALUE_TEXT("most", u->of_client > 0 && !all ? u->client.data : NULL),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_unaccepted_clients,
+				   PROBLEM,
+				   OBSERVED,
+				   j->about,
+				   "SELECT pid, remote, ts, end FROM fd WHERE role='accepted'",
+				   values,
+				   j->finding };
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
+int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	const struct verdict_unaccepted *u = &j->unaccepted;
+	const struct value values[] = {
+		VALUE_NUMBER("start", u->start, "at"),
+		VALUE_NUMBER("first", u->first, "at"),
+		VALUE_NUMBER("n", u->n, ""),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_unaccepted,
+				   PROBLEM,
+				   OBSERVED,
+				   j->about,
+				   "SELECT * FROM accept_queue WHERE queue > 0",
+				   values,
+				   0 };
+	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+
+	return ret < 0 ? ret : put_clients(c, j, e);
+}

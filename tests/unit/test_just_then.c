@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * analyze/analyses/verdict/verdict_just_then.c: the only request of its name when requests become
+ * slower, and names that have nothing to do with it.
+ */
+#include "tests/lib/asking.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#define MS	1000000L
+#define SLOWER	6000 /* ms: since then */
+#define ONCE	5    /* the first of these names */
+#define ALL	10
+#define ANOTHER 4 /* connection */
+
+/* A request at t ms. */
+static void once(struct buf *b, int name, long t)
+{
+	static long pos;
+	struct err e = { 0 };
+	int tid = 100 + ANOTHER, fd = 4 + ANOTHER;
+
+	pos += 10;
+	buf_printf(b, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", t * MS, ANOTHER, pos);
+	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", t * MS + 9000, tid, fd);
+	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1\n", t * MS + 9000,
+		   tid, ANOTHER, pos, name);
+	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", t * MS + 90000, tid, fd);
+}
+
+/* Names that are asked once, at these times in ms; the same name if they are one. */
+static sqlite3 *slower(const long *at, int n, int names)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i;
+
+	begin_host(&b);
+	buf_printf(&b, &e, "@recorder\n");
+	for (i = 0; i < ALL; i++)
+		buf_printf(&b, &e, "5 0 request_name id=%d protocol=1 name=\"GET /once%d\"\n",
+			   ONCE + i, i);
+	buf_printf(&b, &e, "@cpu 1\n");
+	for (t = 20; t < SECONDS * 1000 - 200; t += 20)
+		ask(&b, 1, 101, t * MS, t * MS + 20000,
+		    t * MS + (t < SLOWER ? 1 : 9) * MS + t * 137 % 50000);
+	buf_printf(&b, &e, "@cpu 2\n");
+	for (i = 0; i < n; i++)
+		once(&b, ONCE + (names > 1 ? i : 0), at[i]);
+	return analysed(loaded_buf(&b), NULL);
+}
+
+static void an_only_request_came_then(void **state)
+{
+	static const long at[] = { SLOWER - 5 };
+	sqlite3 *db = slower(at, 1, 1);
+
+	(void)state;
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "slower");
+	is_text(db,
+		"SELECT n.name FROM finding f JOIN finding_value v ON v.finding=f.id JOIN request r ON"
+		" r.rowid=v.id JOIN request_name n ON n.id=r.name WHERE f.kind='verdict_just_then' AND"
+		" v.name='request'",
+		"GET /once0");
+	db_close(db);
+}
+
+/* Before without harm; now and then; one of many. */
+static void others_came_by_chance(void **state)
+{
+	static const long early[] = { 3000 }, twice[] = { 3000, SLOWER - 5 },
+			  many[] = { 1000,	 2000, 3000, 4000, 5000,
+				     SLOWER - 5, 6500, 7000, 7500, 8000 };
+	const struct {
+		const long *at;
+		int n, names;
+	} of[] = { { early, 1, 1 }, { twice, 2, 1 }, { many, ALL, ALL } };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		db = slower(of[i].at, of[i].n, of[i].names);
+		is_text(db, "SELECT kind FROM verdict WHERE rank=1", "slower");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_just_then'", 0);
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(an_only_request_came_then),
+		T(others_came_by_chance),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
