@@ -217,6 +217,46 @@ static void what_added_more_time_comes_first(void **state)
 	db_close(db);
 }
 
+/* Answers that are acknowledged after so long, then those that are sent again. */
+static sqlite3 *acknowledged(long late)
+{
+	struct text x = { 0 };
+	int i;
+
+	srand(3);
+	served = 0;
+	head(&x);
+	text_line(&x, "40 " CONNECTION);
+	for (i = 0; i < 120; i++) {
+		request(&x, 5, 100000);
+		served++;
+		x.t += late;
+		text_line(&x, "%ld 0 segment conn=1 pos=%ld len=0 written=%ld unacked=0", x.t,
+			  29 * served, 900 * served);
+		x.t += MS;
+	}
+	for (i = 0; i < 110; i++)
+		sent_again(&x, 1, 200 * MS, 0);
+	others(&x, 400);
+	return judged(&x, NULL);
+}
+
+/* When they are acknowledged is said only where it is later than otherwise. */
+static void acknowledgments_as_late_as_otherwise_are_not_said(void **state)
+{
+	sqlite3 *db = acknowledged(2 * MS);
+
+	(void)state;
+	is_verdict(db, "problem", "resent");
+	is_within(db, FINDING_VALUE("verdict_resent", "acked", "v.number"), 190e6, 220e6);
+	is_within(db, FINDING_VALUE("verdict_resent", "acked_otherwise", "v.number"), 1e6, 3e6);
+	db_close(db);
+	db = acknowledged(300 * MS);
+	is_verdict(db, "problem", "resent");
+	is_number(db, FINDING_VALUE("verdict_resent", "acked", "count(v.number)"), 0);
+	db_close(db);
+}
+
 /* One client of two has a bad path: it is the problem only where there is no other. */
 static sqlite3 *of_two_clients(int pauses)
 {
@@ -266,6 +306,7 @@ int main(void)
 		cmocka_unit_test(what_the_client_had_is_not),
 		cmocka_unit_test(a_small_share_is_not),
 		cmocka_unit_test(what_added_more_time_comes_first),
+		cmocka_unit_test(acknowledgments_as_late_as_otherwise_are_not_said),
 		cmocka_unit_test(one_client_of_several_is_named),
 	};
 

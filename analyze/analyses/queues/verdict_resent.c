@@ -207,7 +207,7 @@ int verdict_resent(struct analysis_ctx *c, struct judged *j, const struct limits
 int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	const struct verdict_resent *r = &j->resent;
-	bool before = r->of_otherwise >= KNOWN;
+	bool before = r->of_otherwise >= KNOWN, later = !(r->acked <= r->acked_otherwise);
 	const struct value values[] = {
 		VALUE_NUMBER("start", r->start, "at"),
 		VALUE_NUMBER("end", r->end < (double)c->duration - j->width ? r->end : NAN, "at"),
@@ -218,7 +218,7 @@ int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 			     "%"),
 		VALUE_NUMBER("late", r->late, "ns"),
 		VALUE_NUMBER("max", r->max, "ns"),
-		VALUE_NUMBER("acked", r->acked, "ns"),
+		VALUE_NUMBER("acked", later ? r->acked : NAN, "ns"),
 		VALUE_NUMBER("acked_otherwise", r->acked_otherwise, "ns"),
 		VALUE_TEXT("on_time", j->outweighed == VERDICT_none ? "on time" : NULL),
 		VALUES_OUTWEIGHED(c, j),
