@@ -77,8 +77,8 @@ static int read_numbers(struct buf *b, sqlite3 *db, sqlite3_stmt *q, struct err 
 	add_number(b, db, "p99 ", q, 6, "ns", e);
 	add_number(b, db, "max ", q, 7, "ns", e);
 	add_number(b, db, "errors ", q, 8, "", e);
-	/* of how many it is known: those of which the protocol was read; errors without a name,
-	 * as refused logins, are of none of these */
+	/* of how many it is known: those of which the protocol was read; errors of other
+	 * exchanges, as refused logins, are of none of these */
 	if (sqlite3_column_type(q, 11) != SQLITE_NULL) {
 		buf_printf(b, e, " of ");
 		buf_fail(b, say_number(b, db, sqlite3_column_double(q, 11), "", e));
@@ -97,7 +97,7 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 	int ret = db_query(
 		&q, db, e,
 		"SELECT status, kind, subject_kind, subject, rate, p50, p99, max, errors, idle,"
-		" finding, iif(errors > read OR EXISTS (SELECT 1 FROM request_error x WHERE x.name IS NULL AND x.status<>0"
+		" finding, iif(errors > read OR EXISTS (SELECT 1 FROM request x WHERE x.errors > 0 AND x.requests=0"
 		" AND x.service IN (SELECT id FROM service WHERE server=subject)), NULL, read), coalesce(unanswered, 0) + coalesce(due, 0), acked_p50, acked_p99 FROM verdict ORDER BY rank LIMIT 1",
 		"");
 

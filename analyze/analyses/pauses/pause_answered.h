@@ -20,5 +20,5 @@ int pause_answered(struct pause_upstream *u, sqlite3 *db, s64 tid, s64 from, s64
 		VALUE_MAYBE("peer", thread, (u)->tid > 0 ? (u)->tid : 0),                 \
 		VALUE_TEXT("peer_did", (u)->did),                                         \
 		VALUE_NUMBER("peer_share", (u)->did ? (u)->share : NAN, "%"),             \
-		VALUE_TEXT("beyond", (u)->next.len ? (u)->next.data : NULL),                \
+		VALUE_TEXT("beyond", (u)->next.len ? (u)->next.data : NULL),              \
 		VALUE_NUMBER("beyond_after", (u)->next.len ? (u)->next_answered : NAN, "ns")
