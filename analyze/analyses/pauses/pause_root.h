@@ -106,6 +106,8 @@ int pause_awaited_put(struct analysis_ctx *c, const struct judged *j, struct err
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
 /* pause_calls.c: the same: the calls on one file that are most of the pauses. */
 int pause_calls_put(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e);
+/* pause_others.c: how many other threads with a request did the same as that of the pause. */
+int pause_others(double *ret_n, sqlite3 *db, s64 pause, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
 /* pause_upstream.c: to j->asked the server that pauses wait for, if that is recorded: of the other
  * end, or of the thread that ended the wait. */

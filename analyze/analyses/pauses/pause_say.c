@@ -12,9 +12,12 @@
 
 /* Of the pauses that count, the states of their threads; and the request of the longest. */
 #define MOST 50.0 /* %, of the pauses */
-#define STATES                                                                                     \
-	"run, woken + preempted, futex, disk, blocked, client, poll + socket, pipe, timer, child," \
-	" lock, stopped, other"
+#define STATES                                                                                 \
+	"run, woken + preempted, works * futex, disk, blocked, client, works * poll + socket," \
+	" pipe, works * timer, child, lock, stopped, other"
+/* works 0: in these states it waits for work of a runtime with green threads. */
+#define PAUSES \
+	"(SELECT *, NOT EXISTS (SELECT 1 FROM thread t WHERE t.tid=p.tid AND green) AS works FROM pause p)"
 
 enum did {
 	DID_run,
@@ -36,7 +39,8 @@ enum did {
 /* A second state is said too if it has this part of the time of the largest. */
 #define NOTABLE (1.0 / 3)
 
-/* Next to another cause, states of less of the pauses are none. */
+/* Next to another cause, or where threads serve any request, states of less of the pauses are none.
+ */
 #define CAUSE_LEAST 25.0 /* % */
 
 #define ROOT_FIRST 50 /* %, of the pause: such an end of its chain is said first */
@@ -44,7 +48,7 @@ enum did {
 struct pause_cause {
 	double spent[N_DID], total;
 	s64 id, tid, pid, partner, fd, request_ts, client, received, sent;
-	bool request;
+	bool request, green;
 	int largest, same, n;
 	int second; /* with a third of the largest or more; N_DID: none */
 	struct buf peer, call, function, name, failed;
@@ -83,7 +87,8 @@ static int read_states(struct analysis_ctx *c, const struct judged *j, struct pa
 	static const char sql[] =
 		"SELECT " STATES
 		", dur, tid, pid, partner, request, fd, request_ts, peer, recv_bytes,"
-		" send_bytes, id FROM pause WHERE server=?1 AND id IN (SELECT value FROM json_each(?2))"
+		" send_bytes, id, works FROM " PAUSES
+		" WHERE server=?1 AND id IN (SELECT value FROM json_each(?2))"
 		" ORDER BY id";
 	int largest[JUDGED_PAUSES], i, k, ret;
 	sqlite3_stmt *q = NULL;
@@ -117,6 +122,7 @@ static int read_states(struct analysis_ctx *c, const struct judged *j, struct pa
 		p->received = sqlite3_column_int64(q, N_DID + 8);
 		p->sent = sqlite3_column_int64(q, N_DID + 9);
 		p->id = sqlite3_column_int64(q, N_DID + 10);
+		p->green = !sqlite3_column_int(q, N_DID + 11);
 	}
 	sqlite3_finalize(q);
 	for (k = 0; k < N_DID; k++)
@@ -126,6 +132,9 @@ static int read_states(struct analysis_ctx *c, const struct judged *j, struct pa
 		if (k != p->largest && p->spent[k] >= NOTABLE * p->spent[p->largest] &&
 		    p->spent[k] > (p->second < N_DID ? p->spent[p->second] : 0))
 			p->second = k;
+	/* what waits for a CPU is what it runs there */
+	if (p->green && p->largest == DID_runq && p->second == N_DID && p->spent[DID_run] > 0)
+		p->second = DID_run;
 	for (i = 0; i < p->n; i++)
 		p->same += largest[i] == p->largest;
 	return ret < 0 ? ret : 0;
@@ -184,26 +193,6 @@ static int read_names(struct analysis_ctx *c, const struct judged *j, struct pau
 	if (ret == 0)
 		ret = db_add_text(&p->call, c->db, e, call, "i", p->id);
 	return ret < 0 || p->partner <= 0 ? ret : read_waker(c, j, p, e);
-}
-
-/* In the longest pause, threads of the server with a request that were in the same state, too. */
-static int read_others(struct analysis_ctx *c, struct pause_cause *p, struct err *e)
-{
-	static const char sql[] =
-		"WITH p AS (SELECT server, tid AS of, ts AS since, ts + dur AS till FROM pause WHERE id=?1), s AS"
-		" MATERIALIZED (SELECT s.tid, s.state, of, till - since AS length, sum(min(s.ts + s.dur, till) -"
-		" max(s.ts, since)) AS ns FROM p JOIN thread_state s ON s.ts < till AND s.ts + s.dur > since"
-		" WHERE s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
-		" server=p.server)) GROUP BY 1, 2), r AS MATERIALIZED (SELECT r.tid FROM p JOIN request r ON"
-		" r.ts < till AND 2 * (min(r.ts + r.dur, till) - max(r.ts, since)) > till - since UNION"
-		" SELECT u.tid FROM p JOIN unanswered u ON 2 * (till - max(u.read, since)) > till - since)"
-		" SELECT count(*) FROM s WHERE tid<>of AND 2 * ns > length AND tid IN (SELECT tid FROM r) AND"
-		" state=(SELECT state FROM s WHERE tid=of ORDER BY ns DESC LIMIT 1)";
-	s64 n = 0;
-	int ret = db_int(c->db, &n, e, sql, "i", p->id);
-
-	p->others = (double)n;
-	return ret;
 }
 
 /* What it ran in all pauses; if that is not what it ran in the longest one, this one. */
@@ -280,7 +269,7 @@ static int explains_little(bool *ret, sqlite3 *db, const struct judged *j,
 		"SELECT max(1 + (kind IN ('verdict_kept_then', 'verdict_open_limit'))) FROM finding WHERE parent=?1 AND parent > 0",
 		"i", j->finding);
 
-	*ret = said && largest_share(p) + fmax(second_share(p), 0) < CAUSE_LEAST;
+	*ret = (said || p->green) && largest_share(p) + fmax(second_share(p), 0) < CAUSE_LEAST;
 	*ret |= said > 1 && p->largest == DID_input;
 	return err;
 }
@@ -397,6 +386,17 @@ static int choose_pause(struct judged_pause *ret_one, sqlite3 *db, const struct 
 	return ret;
 }
 
+/* The calls on one file; then why its disk was waited for: the first screen has few lines. */
+static int put_calls(struct analysis_ctx *c, struct judged *j, struct pause_cause *p, bool of_disk,
+		     struct err *e)
+{
+	int ret = p->root.file.len || j->about.kind != SUBJECT_server
+			  ? 0
+			  : pause_calls_put(c, j, &p->on_file, e);
+
+	return ret == 0 && of_disk && p->on_file ? pause_disk_put(c, j, &p->root, e) : ret;
+}
+
 /* The cause of the pauses, the end of the chain of one of them, the programs at its disk. */
 static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_cause *p,
 			 struct err *e)
@@ -404,7 +404,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	struct judged_pause one;
 	struct judged at = *j; /* as if this were the only one */
 	struct pause_reclaim memory = { 0 };
-	bool first, disk, little = false;
+	bool first, disk, of_disk, little = false;
 	int ret;
 
 	if (!judged_longest(j))
@@ -420,6 +420,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	ret = pause_root(c, &p->root, p->tid, e);
 	first = p->root.share >= ROOT_FIRST && !p->upstream.address.len;
 	disk = p->root.tid > 0 && p->root.state == STATE_disk;
+	of_disk = !(first && disk) && (p->largest == DID_disk || disk);
 	if (ret == 0)
 		ret = pause_reclaim(&memory, c->db, j, p->tid, e);
 	/* what to mend comes before who suffers */
@@ -435,8 +436,10 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_awaited_put(c, j, e);
 	if (ret == 0)
 		ret = pause_signal_put(c, j, p->tid, e);
-	if (ret == 0 && !p->root.file.len && j->about.kind == SUBJECT_server)
-		ret = pause_calls_put(c, j, &p->on_file, e);
+	if (ret == 0)
+		ret = put_calls(c, j, p, of_disk, e);
+	if (ret == 0 && p->green)
+		ret = pause_before_put(c, j, e);
 	if (ret == 0)
 		ret = explains_little(&little, c->db, j, p, e);
 	if (ret == 0 && !little)
@@ -445,11 +448,11 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
 	if (ret == 0 && p->largest == DID_lock)
 		ret = pause_filelock_put(c, j, e);
-	if (ret == 0 && is_unexplained(p))
+	if (ret == 0 && !p->green && is_unexplained(p))
 		ret = pause_before_put(c, j, e);
 	if (ret == 0 && !first && !p->upstream.address.len)
 		ret = pause_root_put(c, &p->root, e);
-	if (ret == 0 && !(first && disk) && (p->largest == DID_disk || disk))
+	if (ret == 0 && of_disk && !p->on_file)
 		ret = pause_disk_put(c, j, &p->root, e);
 	pause_reclaim_free(&memory);
 	pause_root_free(&p->root);
@@ -466,7 +469,7 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	if (ret == 0 && (p.largest == DID_runq || p.second == DID_runq))
 		ret = read_queued(c, j, &p, e);
 	if (ret == 0 && j->about.kind == SUBJECT_server)
-		ret = read_others(c, &p, e);
+		ret = pause_others(&p.others, c->db, p.id, e);
 	if (ret == 0 && (p.largest == DID_run || p.second == DID_run))
 		ret = read_function(c, j, &p, e);
 	if (ret == 0 && (p.largest == DID_input || p.largest == DID_client) &&
