@@ -68,11 +68,17 @@ static void what_they_asked_others(void **state)
 
 	(void)state;
 	is_number(db, "SELECT count(*) FROM process WHERE green='goroutine'", 1);
+	is_text(db, "SELECT group_concat(tid) FROM thread WHERE green", "102");
 	is_number(db, "SELECT count(*) FROM request WHERE receiver=101 AND tid=102", 1);
 	is_within(db, SPENT(5, "client"), 7.9e6, 8.1e6);
 	is_within(db, SPENT(5, "other"), 1.8e6, 2.1e6);
 	is_number(db, SPENT(5, "futex"), 0);
 	is_number(db, SPENT(5, "poll"), 0);
+	db_close(db);
+	/* it waits in a function that runs on a goroutine */
+	db = front("runtime.goexit", "runtime.goexit", ASKS);
+	is_number(db, "SELECT count(*) FROM process WHERE green='goroutine'", 1);
+	is_number(db, "SELECT count(*) FROM thread WHERE green", 0);
 	db_close(db);
 }
 

@@ -210,9 +210,55 @@ static void what_was_new_is_named_where_no_wait_explains_the_pause(void **state)
 	assert_int_equal(named(200 * MS, true), 0);
 }
 
+enum open { OPEN, OLD, SECOND, PASSED, NAMELESS };
+
+/* FLUSH is read, then GETs; none is answered until the end. */
+static s64 open_request(enum open way)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	s64 n;
+
+	start(&x);
+	items(&x, 200);
+	if (way == SECOND)
+		answered(&x, 7, FLUSH, 100000);
+	items(&x, 200);
+	is_read(&x, 7, way == NAMELESS ? 0 : FLUSH);
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + 1000);
+	x.t += 100000;
+	if (way == PASSED)
+		answered(&x, 6, GET, 100000);
+	is_read(&x, 5, GET);
+	if (way == OLD) /* FLUSH has its answer */
+		text_line(&x, "%ld 100 syscall nr=write fd=7 ret=900 count=900 dur=200", x.t + 100);
+	db = hangs(&x);
+	is_verdict(db, "problem", "pauses");
+	n = asked(db, "SELECT count(*) FROM finding WHERE kind='pause_unanswered'");
+	if (n)
+		is_text(db,
+			"SELECT n.name FROM finding f JOIN finding_value v ON v.finding=f.id JOIN request_name n ON"
+			" n.id=v.id WHERE f.kind='pause_unanswered' AND v.name='name'",
+			"Query FLUSH");
+	db_close(db);
+	return n;
+}
+
+/* The first of its name, and nothing that came later has an answer. */
+static void what_came_first_and_has_no_answer_is_named(void **state)
+{
+	(void)state;
+	assert_int_equal(open_request(OPEN), 1);
+	assert_int_equal(open_request(OLD), 0);
+	assert_int_equal(open_request(SECOND), 0);
+	assert_int_equal(open_request(PASSED), 0);
+	assert_int_equal(open_request(NAMELESS), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(what_came_first_and_has_no_answer_is_named),
 		cmocka_unit_test(a_name_that_is_answered_waits_on_a_new_connection),
 		cmocka_unit_test(what_was_new_just_before_is_named),
 		cmocka_unit_test(what_was_new_is_named_where_no_wait_explains_the_pause),

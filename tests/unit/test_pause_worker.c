@@ -10,6 +10,8 @@ struct other {
 	long read;   /* by 200, ns after the start of the pause */
 	bool sleeps; /* 200 ms of its 400 */
 	bool second; /* thread 101 works as well */
+	bool two;    /* 200 has read another request before */
+	bool green;  /* 200 has no work when it waits: it works on any request */
 };
 
 /* The thread reads a request at t, and answers it 400 ms later. */
@@ -37,6 +39,9 @@ static sqlite3 *waits_beside(const struct other *o)
 	text_line(&x, "34 200 thread pid=200 parent=%d state=83 comm=\"server\"\n@cpu 0",
 		  o->parent);
 	many(&x, 100, 600, MS);
+	if (o->two)
+		text_line(&x, "@cpu 1\n%ld 200 syscall nr=read fd=7 ret=29 count=99 dur=200",
+			  x.t + o->read - MS);
 	works(&x, 1, 200, 8, x.t + o->read, o->sleeps);
 	if (o->second)
 		works(&x, 2, 101, 8, x.t + o->read, false);
@@ -45,7 +50,7 @@ static sqlite3 *waits_beside(const struct other *o)
 	stays(&x, "epoll_wait", -1, 0);
 	text_line(&x, "%ld 100 syscall nr=write fd=6 ret=9 count=9 dur=200", x.t);
 	x.t += 1000;
-	return judged(&x);
+	return judged_after(&x, o->green ? "UPDATE thread SET green=1 WHERE tid=200" : NULL);
 }
 
 static void is_named(const struct other *o, int n)
@@ -66,9 +71,11 @@ static void the_process_that_works_is_named(void **state)
 {
 	(void)state;
 	is_named(&(struct other){ .parent = 50, .read = -5 * MS }, 1);
+	is_named(&(struct other){ .parent = 50, .read = -5 * MS, .two = true }, 1);
 }
 
-/* Of another parent; read when the others waited already; asleep for most of it; one of two. */
+/* Of another parent; read when the others waited already; asleep for most of it; one of two; a
+ * request that another thread may work on. */
 static void what_may_not_be_waited_for_is_not_named(void **state)
 {
 	(void)state;
@@ -76,6 +83,7 @@ static void what_may_not_be_waited_for_is_not_named(void **state)
 	is_named(&(struct other){ .parent = 50, .read = 1000 }, 0);
 	is_named(&(struct other){ .parent = 50, .read = -5 * MS, .sleeps = true }, 0);
 	is_named(&(struct other){ .parent = 50, .read = -5 * MS, .second = true }, 0);
+	is_named(&(struct other){ .parent = 50, .read = -5 * MS, .green = true }, 0);
 }
 
 int main(void)

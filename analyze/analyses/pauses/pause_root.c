@@ -8,6 +8,7 @@
 
 #include "handoffs.h"
 #include "pause_answered.h"
+#include "pauses.h"
 
 #include "format/errnos.h"
 #include "format/syscall.h"
@@ -37,12 +38,14 @@ struct stay {
 	const struct interval *last; /* in the state with most time; NULL: not recorded */
 };
 
+/* Waits for work of a runtime with green threads are left out. */
 static int read_intervals(struct intervals *x, sqlite3 *db, s64 from, s64 to, struct err *e)
 {
 	static const char sql[] =
 		"SELECT tid, ts, ts + dur, coalesce(waker, 0), coalesce(nr, -1), coalesce(object, -1), state"
 		" FROM thread_state WHERE ts < ?2 AND ts + dur > ?1 AND dur >= (?2 - ?1) / ?3 AND state <>"
-		" state_id('unknown') LIMIT ?4";
+		" state_id('unknown') AND NOT (state IN (" GREEN_IDLE
+		") AND tid IN (SELECT tid FROM thread WHERE green)) LIMIT ?4";
 	sqlite3_stmt *q;
 	int ret;
 
@@ -201,7 +204,7 @@ static int read_serving(struct buf *out, sqlite3 *db, s64 tid, s64 from, s64 to,
 		" > ?2 UNION ALL SELECT read, ?3, name, client FROM unanswered WHERE tid=?1 AND read < ?3) r"
 		" LEFT JOIN request_name n ON n.id=r.name LEFT JOIN client k ON k.id=r.client"
 		" WHERE 2 * (min(r.till, ?3) - max(r.ts, ?2)) > ?3 - ?2 AND (n.id IS NULL OR NOT"
-		" awaits(n.protocol, n.name))";
+		" awaits(n.protocol, n.name)) AND NOT EXISTS (SELECT 1 FROM thread WHERE tid=?1 AND green)";
 
 	return db_add_text(out, db, e, sql, "iii", tid, from, to);
 }

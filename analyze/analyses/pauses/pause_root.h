@@ -54,10 +54,6 @@ struct pause_root {
 /* Zero-initialise but for judged. tid: the thread of the longest pause that counts. */
 int pause_root(struct analysis_ctx *c, struct pause_root *r, s64 tid, struct err *e);
 
-/* pause_where.c: in the pause, threads of its server with a request that did what its thread did.
- */
-int pause_others(double *ret, sqlite3 *db, s64 pause, struct err *e);
-
 /*
  * pause_where.c: appends the functions that a thread waited in for most of a time, in one state; at
  * the end of a chain, which may wait in one place only, with the root. The kernel's reason for such
@@ -131,6 +127,8 @@ int pause_recycled_put(struct analysis_ctx *c, const struct judged *j, s64 pid, 
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
 /* pause_calls.c: the same: the calls on one file that are most of the pauses. */
 int pause_calls_put(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e);
+/* pause_others.c: how many other threads with a request did the same as that of the pause. */
+int pause_others(double *ret_n, sqlite3 *db, s64 pause, struct err *e);
 int pause_root_put(struct analysis_ctx *c, const struct pause_root *r, struct err *e);
 /* pause_upstream.c: to j->asked the server that pauses wait for, if that is recorded: of the other
  * end, or of the thread that ended the wait. */

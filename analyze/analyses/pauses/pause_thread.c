@@ -135,6 +135,12 @@ static void on_state(struct pause *v, size_t n, sqlite3_stmt *q)
 	}
 }
 
+/* Of a thread of a runtime with green threads. */
+static bool has_no_work(int state)
+{
+	return state == STATE_futex || state == STATE_poll || state == STATE_timer;
+}
+
 /*
  * Who had the CPU for the longest wait in the run queue, or ended the last wait in the state with
  * most time: sleeps that follow each other, for one thing, are one wait.
@@ -145,7 +151,7 @@ static void choose_partner(struct pause *p)
 	s64 queued = p->spent[STATE_woken] + p->spent[STATE_preempted];
 
 	for (i = 0; i < N_STATES; i++)
-		if (i != STATE_run && i != STATE_preempted &&
+		if (!(p->green && has_no_work(i)) && i != STATE_run && i != STATE_preempted &&
 		    p->spent[i] > (most == STATE_woken ? queued : p->spent[most]))
 			most = i;
 	if (most != STATE_woken)
@@ -237,13 +243,15 @@ static void choose_asker(struct pause *p)
  * Threads that read requests and go on with any of them, as those of Go do: what one did since is
  * for the last request that it read itself, if it also answers it. If it does not, it may have
  * handed it on and gone on with one of others: not known. A thread that only gets requests from
- * others is no such thread.
+ * others is no such thread. If it may wait for work in between, it must run for most of the pause.
  */
 static void choose_own(struct pause *p)
 {
+	if (p->green && !p->reads)
+		p->request = 0;
 	if (!p->request || !p->reads)
 		return;
-	if (p->read.tid == p->tid)
+	if (p->read.tid == p->tid && (!p->green || 2 * p->worked >= p->end - p->start))
 		spans(p, &p->read, p->read_id);
 	else
 		p->request = 0;
@@ -255,8 +263,8 @@ static void choose_own(struct pause *p)
  */
 static void count_victims(struct pause *p)
 {
-	bool own = p->reads && p->read.tid == p->tid && p->waiting > 1 &&
-		   2 * p->worked >= p->end - p->start;
+	bool own = p->reads && (!p->green || p->read_id) && p->read.tid == p->tid &&
+		   p->waiting > 1 && 2 * p->worked >= p->end - p->start;
 	bool longest = own && p->max_ts == p->read.ts && p->max_fd == p->read.fd;
 
 	p->victims = p->waiting - own;

@@ -87,22 +87,3 @@ bool pause_sends(s64 nr, s64 abi)
 	return d && (d->family == FAMILY_SEND || d->family == FAMILY_SEND_MANY ||
 		     d->file == IO_SENDFILE);
 }
-
-int pause_others(double *ret, sqlite3 *db, s64 pause, struct err *e)
-{
-	static const char sql[] =
-		"WITH p AS (SELECT server, tid AS of, ts AS since, ts + dur AS till FROM pause WHERE id=?1), s AS"
-		" MATERIALIZED (SELECT s.tid, s.state, of, till - since AS length, sum(min(s.ts + s.dur, till) -"
-		" max(s.ts, since)) AS ns FROM p JOIN thread_state s ON s.ts < till AND s.ts + s.dur > since"
-		" WHERE s.tid IN (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
-		" server=p.server)) GROUP BY 1, 2), r AS MATERIALIZED (SELECT r.tid FROM p JOIN request r ON"
-		" r.ts < till AND 2 * (min(r.ts + r.dur, till) - max(r.ts, since)) > till - since UNION"
-		" SELECT u.tid FROM p JOIN unanswered u ON 2 * (till - max(u.read, since)) > till - since)"
-		" SELECT count(*) FROM s WHERE tid<>of AND 2 * ns > length AND tid IN (SELECT tid FROM r) AND"
-		" state=(SELECT state FROM s WHERE tid=of ORDER BY ns DESC LIMIT 1)";
-	s64 n = 0;
-	int err = db_int(db, &n, e, sql, "i", pause);
-
-	*ret = (double)n;
-	return err;
-}

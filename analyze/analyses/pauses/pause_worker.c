@@ -2,7 +2,7 @@
 /*
  * A thread sleeps in poll with all requests read, and no thread wakes it. Of its process and those
  * of the same name and parent, one thread alone works all the time: on a request that it had read
- * before.
+ * before. A thread that may have handed it on, as those of Go do, is not named.
  */
 #include "analyze/analyses/verdict/verdict.h"
 #include "analyze/store/db.h"
@@ -14,8 +14,9 @@ static const char sql[] =
 	" o.pid=?1 AND x.parent=o.parent AND x.comm=o.comm WHERE o.parent > 0), q AS MATERIALIZED (SELECT tid,"
 	" pid, fd, client, name, read AS ts, 1 AS open FROM unanswered WHERE pid IN s AND read < ?2 UNION"
 	" ALL SELECT tid, pid, fd, client, name, ts, 0 FROM request WHERE pid IN s AND ts < ?2 AND ts + dur"
-	" >= ?3), w AS MATERIALIZED (SELECT q.*, sum(min(t.ts + t.dur, ?3) - max(t.ts, ?2)) AS ns FROM q JOIN"
-	" thread_state t ON t.tid=q.tid AND t.ts < ?3 AND t.ts + t.dur > ?2 AND t.state IN (state_id('run'),"
+	" >= ?3), one AS MATERIALIZED (SELECT *, min(ts) FROM q WHERE tid NOT IN (SELECT tid FROM thread WHERE"
+	" green) GROUP BY tid), w AS MATERIALIZED (SELECT q.*, sum(min(t.ts + t.dur, ?3) - max(t.ts, ?2)) AS ns FROM one q"
+	" JOIN thread_state t ON t.tid=q.tid AND t.ts < ?3 AND t.ts + t.dur > ?2 AND t.state IN (state_id('run'),"
 	" state_id('woken'), state_id('preempted')) GROUP BY q.tid HAVING 2 * ns > ?3 - ?2) SELECT tid,"
 	" coalesce((SELECT n.name FROM request_name n WHERE n.id=w.name), 'a request') || coalesce(' from ' ||"
 	" (SELECT nullif(remote, '') FROM fd WHERE fd.pid=w.pid AND fd.fd=w.fd AND fd.ts <= w.ts ORDER BY"

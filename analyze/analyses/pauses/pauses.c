@@ -248,7 +248,9 @@ static int add_parts(struct analysis_ctx *c, struct found_pauses *f, struct err 
 	int ret;
 
 	parts_choose(p, f->v, f->n);
-	ret = p->n_v ? pauses_threads(p->v, p->n_v, c->db, e) : 0;
+	ret = pauses_green(p->v, p->n_v, c->db, e);
+	if (ret == 0)
+		ret = pauses_threads(p->v, p->n_v, c->db, e);
 	if (ret < 0 || !p->n_v)
 		return ret < 0 ? ret : mark_losses(c, f, e);
 	all = realloc(f->v, (f->n + p->n_v) * sizeof(*all));
@@ -290,6 +292,8 @@ static int find_of_servers(struct analysis_ctx *c, struct found_pauses *f, u32 n
 					   COLUMN_OF(request, recv_bytes) |
 					   COLUMN_OF(request, send_bytes),
 				   third_pass, f, e);
+	if (ret == 0)
+		ret = pauses_green(f->v, f->n, c->db, e);
 	if (ret == 0)
 		ret = pauses_threads(f->v, f->n, c->db, e);
 	return ret < 0 ? ret : add_parts(c, f, e);

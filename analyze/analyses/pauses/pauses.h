@@ -32,6 +32,7 @@ struct pause {
 	s64 read_id;		  /* 0: none, or it has no answer */
 	bool reads;		  /* there is one */
 	s64 worked;		  /* ns since then that it was on a CPU, or queued for one */
+	bool green;		  /* the reader waits for work of a runtime: pause_green.c */
 	bool edge, lossy;
 
 	s64 spent[N_STATES];
@@ -45,6 +46,12 @@ void pause_waited(struct pause *p, const struct row_request *row, s64 rowid, s64
 
 /* ns of it within this time. */
 s64 pause_within(const struct pause *p, s64 ts, s64 end);
+
+/* States in which a thread of such a runtime has no work. */
+#define GREEN_IDLE "state_id('futex'), state_id('poll'), state_id('timer')"
+
+/* pause_green.c: which thread of such a process worked most. The pauses are sorted again. */
+int pauses_green(struct pause *v, size_t n, sqlite3 *db, struct err *e);
 
 /* pause_thread.c: what the threads of the pauses did in them. The pauses are sorted. */
 int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e);

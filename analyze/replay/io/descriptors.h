@@ -9,6 +9,9 @@
 enum fd_kind { FD_UNKNOWN, FD_FILE, FD_DIRECTORY, FD_SOCKET, FD_PIPE, FD_CHAR, FD_BLOCK, FD_ANON };
 
 /* An fd entry, with the open request if it is a server's socket. */
+/* Of an accepted socket, or a connected one: whether its own process has the other end. */
+enum peer { PEER_UNKNOWN, PEER_OTHER, PEER_ITSELF };
+
 struct file {
 	u64 since; /* 0: before the recording */
 	u64 ino;
@@ -32,6 +35,7 @@ struct file {
 	struct flows *flows;   /* the same: its positions; NULL: none yet */
 	bool eof;	       /* the peer closed or reset it: a call returned that */
 	bool serves;	       /* counted as a connection of its service */
+	u8 peer;	       /* enum peer */
 	u8 protocol;	       /* of its last request with a name; 0: none yet */
 	struct client *client; /* of its requests; NULL: not looked up yet, or too many */
 	struct request request;

@@ -20,12 +20,18 @@
 /* Functions in which threads of a runtime look for work, or run what they found. */
 static const struct {
 	const char *function, *runs; /* as table process has it */
+	bool looks;		     /* a thread that waits in it has no work */
 } runtimes[] = {
-	{ "runtime.findRunnable", "goroutine" }, { "runtime.findrunnable", "goroutine" },
-	{ "runtime.schedule", "goroutine" },	 { "runtime.stopm", "goroutine" },
-	{ "runtime.mcall", "goroutine" },	 { "runtime.goexit", "goroutine" },
-	{ "runtime.goexit.abi0", "goroutine" },	 { "erts_schedule", "Erlang process" },
-	{ "erts_check_io", "Erlang process" },
+	{ "runtime.findRunnable", "goroutine", true },
+	{ "runtime.findrunnable", "goroutine", true },
+	{ "runtime.schedule", "goroutine", true },
+	{ "runtime.stopm", "goroutine", true },
+	{ "runtime.mcall", "goroutine", true },
+	{ "runtime.sysmon", "goroutine", true },
+	{ "runtime.goexit", "goroutine", false },
+	{ "runtime.goexit.abi0", "goroutine", false },
+	{ "erts_schedule", "Erlang process", true },
+	{ "erts_check_io", "Erlang process", true },
 };
 
 /* A request of such a program; by the thread that read it, then by time. */
@@ -42,8 +48,8 @@ struct green_question {
 
 struct green {
 	sqlite3 *db;
-	/* with a function of a runtime: its place, and 1; threads that ran it */
-	struct idmap frames, stacks, pids, threads;
+	/* with a function of a runtime: its place, and 1; threads that ran it, or wait in it */
+	struct idmap frames, stacks, pids, threads, idle;
 	struct green_question *questions;
 	size_t n_questions;
 	struct green_request *v;
@@ -65,15 +71,21 @@ static int on_frame(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
+static bool looks(const void *runtime)
+{
+	return runtime && runtimes[(uintptr_t)runtime - 1].looks;
+}
+
 /* In order: the stack of a caller comes first. */
 static int on_stack(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	u64 id = (u64)sqlite3_column_int64(q, 0);
 	struct green *g = arg;
 	void *runtime = idmap_get(&g->frames, (u64)sqlite3_column_int64(q, 2));
+	void *caller = idmap_get(&g->stacks, (u64)sqlite3_column_int64(q, 1));
 
-	if (!runtime)
-		runtime = idmap_get(&g->stacks, (u64)sqlite3_column_int64(q, 1));
+	if (!runtime || looks(caller))
+		runtime = caller;
 	return runtime ? idmap_put(&g->stacks, id, runtime, STACKS_MOST, e) : 0;
 }
 
@@ -92,9 +104,17 @@ static int add_thread(struct green *g, s64 pid, s64 tid, s64 stack, struct err *
 static int on_wait(void *arg, s64 rowid, const void *wait, struct err *e)
 {
 	const struct row_offcpu *row = wait;
+	struct green *g = arg;
+	void *runtime = row->user_stack > 0 ? idmap_get(&g->stacks, (u64)row->user_stack) : NULL;
+	bool idle =
+		row->state == STATE_futex || row->state == STATE_poll || row->state == STATE_timer;
+	int ret = add_thread(g, row->pid, row->tid, row->user_stack, e);
 
 	(void)rowid;
-	return add_thread(arg, row->pid, row->tid, row->user_stack, e);
+	if (ret < 0 || !idle || row->tid <= 0 || !looks(runtime) ||
+	    idmap_get(&g->idle, (u64)row->tid))
+		return ret;
+	return idmap_put(&g->idle, (u64)row->tid, runtime, TASK_LIMIT, e);
 }
 
 static int on_sample(void *arg, s64 rowid, const void *sample, struct err *e)
@@ -115,7 +135,7 @@ static int find_programs(struct green *g, struct err *e)
 	if (ret == 0)
 		ret = rows_each(g->db, TABLE_offcpu,
 				COLUMN_OF(offcpu, pid) | COLUMN_OF(offcpu, tid) |
-					COLUMN_OF(offcpu, user_stack),
+					COLUMN_OF(offcpu, state) | COLUMN_OF(offcpu, user_stack),
 				on_wait, g, e);
 	return ret < 0 ? ret
 		       : rows_each(g->db, TABLE_sample,
@@ -308,17 +328,26 @@ static int change_waits(struct green *g, struct err *e)
 	return ret < 0 ? ret : db_exec(g->db, e, replace);
 }
 
-static int mark_programs(struct green *g, struct err *e)
+static int mark(struct green *g, struct idmap *of, const char *sql, struct err *e)
 {
-	struct idmap_slot *v = idmap_sorted(&g->pids, e);
+	struct idmap_slot *v = idmap_sorted(of, e);
 	size_t i;
 	int ret = v ? 0 : ERR_FAIL;
 
 	for (i = 0; ret == 0 && v[i].value; i++)
-		ret = db_run(g->db, e, "UPDATE process SET green=?2 WHERE pid=?1", "is",
-			     (s64)v[i].id, runtimes[(uintptr_t)v[i].value - 1].runs);
+		ret = db_run(g->db, e, sql, "is", (s64)v[i].id,
+			     runtimes[(uintptr_t)v[i].value - 1].runs);
 	free(v);
 	return ret;
+}
+
+static int mark_programs(struct green *g, struct err *e)
+{
+	int ret = mark(g, &g->pids, "UPDATE process SET green=?2 WHERE pid=?1", e);
+
+	return ret < 0 ? ret
+		       : mark(g, &g->idle, "UPDATE thread SET green=?2 IS NOT NULL WHERE tid=?1",
+			      e);
 }
 
 static int follow_requests(struct green *g, struct err *e)
@@ -353,6 +382,7 @@ static int green_threads_stored(struct replay *r, struct err *e)
 	idmap_free(&g.stacks);
 	idmap_free(&g.pids);
 	idmap_free(&g.threads);
+	idmap_free(&g.idle);
 	free(g.questions);
 	idmap_free(&g.by_id);
 	sqlite3_finalize(g.put);

@@ -81,8 +81,7 @@ static int names_on_name(struct replay *r, const struct record *rec, struct err 
 		       .name = text);
 }
 
-/* The title of a process of PostgreSQL that sends its log to a replica, whose reports are no
- * requests: its next send follows the next commit of others. */
+/* By its title, a process of PostgreSQL that sends its log: reports of a replica are no requests. */
 int names_of_replica(struct replay *r, u32 *ret, const struct process *p, struct err *e)
 {
 	const char *t = p->cmdline ? p->cmdline : "";

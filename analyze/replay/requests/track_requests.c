@@ -5,7 +5,8 @@
  * sends that follow its end; the next receive begins the next request. Such an exchange is one
  * request unless requests are pipelined or multiplexed on the connection. A server that receives
  * only when it wants the next request has ended its answer when it finds none. Datagrams whose
- * peers are known are requests one by one: track_datagrams.c.
+ * peers are known are requests one by one: track_datagrams.c. What a server with clients asks
+ * itself is no request of theirs, but a part of it.
  */
 #include "track_requests.h"
 
@@ -26,11 +27,18 @@
 #include "track_services.h"
 #include "track_uses.h"
 
+#include <string.h>
+
 #define FAREWELL_BYTES 5 /* of either protocol */
+
+static bool is_own(const struct file *f)
+{
+	return f->peer == PEER_ITSELF && f->request.service && services_outside(f->request.service);
+}
 
 static bool is_server(const struct file *f)
 {
-	return f->kind == FD_SOCKET && (f->role == ROLE_ACCEPTED ||
+	return f->kind == FD_SOCKET && ((f->role == ROLE_ACCEPTED && !is_own(f)) ||
 					(f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM));
 }
 
@@ -42,6 +50,36 @@ static bool asks_first(const struct file *f)
 {
 	return f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM && !f->request.service &&
 	       (f->since || f->sport >= PORTS_OF_CLIENTS);
+}
+
+static bool is_other_end(const struct file *f, const struct file *other)
+{
+	return other->role == ROLE_CONNECTED && other->family == f->family &&
+	       other->sport == f->dport && other->dport == f->sport &&
+	       memcmp(other->saddr, f->daddr, sizeof(f->daddr)) == 0;
+}
+
+/* On the same host it may be itself: then it asks no other server. What it did since is the first
+ * question, before it accepted. */
+static void find_peer(const struct process *p, struct file *f)
+{
+	const struct fdmap *all = &fd_table(p)->files;
+	struct file *other;
+	s64 fd;
+
+	if (f->role != ROLE_ACCEPTED || f->peer)
+		return;
+	f->peer = PEER_OTHER;
+	if ((f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6) ||
+	    memcmp(f->saddr, f->daddr, sizeof(f->saddr)) != 0)
+		return;
+	for (fd = 0; (other = fdmap_next(all, &fd)); fd++) {
+		if (!is_other_end(f, other))
+			continue;
+		f->peer = other->peer = PEER_ITSELF;
+		other->asking = (struct asking){ 0 };
+		other->outstanding = (struct outstanding){ 0 };
+	}
 }
 
 /*
@@ -445,6 +483,7 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	bytes = family == FAMILY_RECV || family == FAMILY_SEND ? v->ret : 0;
 	if (send && asks_first(f))
 		f->role = ROLE_CONNECTED;
+	find_peer(t->process, f);
 	server = is_server(f);
 	one = f;
 	if (server && (services_of_file(r, t->process, f, e) < 0 ||
@@ -457,7 +496,7 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	if (uses_count(r, &u, t->process->pid, server ? service_id(f->request.service) : 0, v, send,
 		       bytes, e) < 0)
 		return ERR_FAIL;
-	if (f->role == ROLE_CONNECTED) {
+	if (f->role == ROLE_CONNECTED && f->peer != PEER_ITSELF) {
 		request_upstream(r, t, f, v, send, bytes);
 		if (datagrams_asked(r, t, f, v, send, e) < 0)
 			return ERR_FAIL;

@@ -29,6 +29,7 @@ struct service {
 	u16 family, port;
 	u8 socktype;
 	u64 connections;
+	bool outside;	       /* of other processes */
 	u32 open, most_open;   /* requests that wait for their answer */
 	struct server *server; /* NULL: of a function, or there are too many */
 	struct flow flow;
@@ -79,6 +80,11 @@ u32 service_id(const struct service *s)
 	return s->id;
 }
 
+bool services_outside(const struct service *s)
+{
+	return s->outside;
+}
+
 static struct service *service_of(struct replay *r, struct process *p, u64 key, struct err *e)
 {
 	struct service *s = idmap_get(&own(r)->of, key);
@@ -126,6 +132,7 @@ int services_of_file(struct replay *r, struct process *p, struct file *f, struct
 				    s->family == LINUX_AF_UNIX ? 0 : s->port, e) < 0)
 		return ERR_FAIL;
 	s->connections += !f->serves;
+	s->outside |= f->peer != PEER_ITSELF;
 	f->serves = true;
 	f->request.service = s;
 	return 0;

@@ -27,3 +27,5 @@ void services_on_request(struct file *f, u64 latency, bool named);
 /* A probed call returned, or was entered and its return is not recorded: dur UINT64_MAX. */
 int services_on_call(struct replay *r, struct process *p, u32 site, u64 ts, u64 dur, struct err *e);
 u32 service_id(const struct service *s);
+/* Whether it had a request that its own process did not send. */
+bool services_outside(const struct service *s);

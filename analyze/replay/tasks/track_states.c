@@ -64,7 +64,7 @@ static enum state state_of_fd(const struct thread *t, s32 fd)
 	};
 	const struct file *f = file_of(t->process, fd);
 
-	if (f && f->kind == FD_SOCKET && f->role == ROLE_CONNECTED)
+	if (f && f->kind == FD_SOCKET && f->role == ROLE_CONNECTED && f->peer != PEER_ITSELF)
 		return STATE_client;
 	return f ? by_kind[f->kind] : STATE_other;
 }
