@@ -81,7 +81,7 @@ static int names_on_name(struct replay *r, const struct record *rec, struct err 
 		       .name = text);
 }
 
-/* By its title, a process of PostgreSQL that sends its log: reports of a replica are no requests. */
+/* By its title, a walsender of PostgreSQL: the reports of its replica are no requests. */
 int names_of_replica(struct replay *r, u32 *ret, const struct process *p, struct err *e)
 {
 	const char *t = p->cmdline ? p->cmdline : "";

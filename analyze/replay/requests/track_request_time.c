@@ -16,6 +16,7 @@
 #include "format/linux_abi.h"
 #include "track_ready.h"
 #include "track_segments.h"
+#include "track_services.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -344,3 +345,16 @@ const struct tracker track_request_time = {
 	.process_end = request_time_process_end,
 	.process_free = request_time_process_free,
 };
+
+u64 request_left(struct replay *r, struct file *f)
+{
+	struct request *t = &f->request;
+
+	t->held = t->sends && t->recvs ? segments_held(r, f, t->last_send) : 0;
+	if (t->held) {
+		services_held(r, f,
+			      requests_queued(f) + elapsed(t->first_recv, t->last_send) + t->held);
+		t->last_send += t->held;
+	}
+	return elapsed(t->first_recv, t->last_send);
+}

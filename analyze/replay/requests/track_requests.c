@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests as sockets show them. On a server's socket (accepted, or a bound
- * datagram socket) receives without a send between them are the start of a request, the
- * sends that follow its end; the next receive begins the next request. Such an exchange is one
- * request unless requests are pipelined or multiplexed on the connection. A server that receives
- * only when it wants the next request has ended its answer when it finds none. Datagrams whose
- * peers are known are requests one by one: track_datagrams.c. What a server with clients asks
- * itself is no request of theirs, but a part of it.
+ * Requests as sockets show them. On a server's socket (accepted, or a bound datagram socket)
+ * receives without a send between them are the start of a request, the sends that follow its end;
+ * the next receive begins the next request. Such an exchange is one request unless requests are
+ * pipelined or multiplexed. A server that receives only when it wants the next one has ended its
+ * answer when it finds none. Datagrams of known peers are requests one by one. What a server with
+ * clients asks itself is a part of theirs.
  */
 #include "track_requests.h"
 
@@ -104,20 +103,6 @@ static bool is_any_of(const struct file *f)
 	return datagrams_unknown(f) && (f->request.recvs > 1 || f->request.sends > 1);
 }
 
-/* What a send handed over may stay in the socket: its answer ends when the last byte leaves. */
-static void end_when_left(struct replay *r, struct file *f)
-{
-	struct request *t = &f->request;
-
-	if (!t->sends || !t->recvs)
-		return;
-	t->held = segments_held(r, f, t->last_send);
-	if (!t->held)
-		return;
-	services_held(r, f, requests_queued(f) + elapsed(t->first_recv, t->last_send) + t->held);
-	t->last_send += t->held;
-}
-
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
 {
 	struct request *t = &f->request;
@@ -128,8 +113,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 	u32 name;
 	int ret = 0;
 
-	end_when_left(r, f);
-	dur = elapsed(t->first_recv, t->last_send);
+	dur = request_left(r, f);
 	if (t->recvs)
 		services_on_request(f, requests_queued(f) + dur, names_held(f) > 0);
 	if (t->sends && t->recvs && !is_any_of(f)) {
