@@ -102,16 +102,17 @@ static int put(struct analysis_ctx *c, const struct judged *j, double n, const s
 }
 
 int pause_rest_put(struct analysis_ctx *c, const struct judged *j, const struct pause_root *r,
-		   bool *ret_said, struct err *e)
+		   bool green, bool *ret_said, struct err *e)
 {
+	bool polls = r->tid > 0 && r->state == STATE_poll && !r->timer && !r->end_sends && !r->by;
 	const struct judged_pause *p = judged_longest(j);
 	struct other o = { .since = NAN };
 	s64 n = 0, first = 0;
 	sqlite3_stmt *q;
 	int ret;
 
-	if (r->tid <= 0 || r->state != STATE_poll || r->timer || r->end_sends || r->by ||
-	    r->client.len || r->upstream.address.len || r->serving.len)
+	if (!(polls || (r->tid <= 0 && green)) || r->client.len || r->upstream.address.len ||
+	    r->serving.len)
 		return 0;
 	ret = db_query(&q, c->db, e, rest_sql, "iiii", j->about.id, p->start, p->end,
 		       p->start + (p->end - p->start) / 2);

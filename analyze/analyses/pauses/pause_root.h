@@ -118,9 +118,10 @@ int pause_worker_put(struct analysis_ctx *c, const struct judged *j, const struc
 		     s64 pid, struct err *e);
 /* pause_awaited.c: the same: a thread that ended such waits before hears of its peer no more. */
 int pause_awaited_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
-/* pause_rest.c: the same: the server had read requests, and waited for nothing that is recorded. */
+/* pause_rest.c: the same: the server had read requests, and waited for nothing that is recorded.
+ * green: its threads serve any request, so no chain leads on from one. */
 int pause_rest_put(struct analysis_ctx *c, const struct judged *j, const struct pause_root *r,
-		   bool *ret_said, struct err *e);
+		   bool green, bool *ret_said, struct err *e);
 /* pause_recycled.c: the same: its process was forked after one of the same server had ended. */
 int pause_recycled_put(struct analysis_ctx *c, const struct judged *j, s64 pid, struct err *e);
 /* pause_signal.c: the same: a signal after which the thread opened files and answered nothing. */

@@ -190,7 +190,7 @@ static int put_server(struct analysis_ctx *c, const struct judged *at, struct pa
 	int ret = pause_recycled_put(c, at, p->pid, e);
 
 	if (ret == 0 && at->about.kind == SUBJECT_server && !p->upstream.address.len)
-		ret = pause_rest_put(c, at, &p->root, ret_rest, e);
+		ret = pause_rest_put(c, at, &p->root, p->green, ret_rest, e);
 	if (*ret_rest)
 		p->root.tid = 0; /* who polls is of no use */
 	return ret;

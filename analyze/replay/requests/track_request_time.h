@@ -21,9 +21,11 @@ void request_arrived(const struct replay *r, struct thread *t, struct file *f, u
  */
 void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, u32 pos, u32 len,
 		  u32 rest, u64 ts);
-/* It ends: what a send handed over may stay in the socket. Its answer ends when the last byte
- * leaves. */
-void request_left(struct replay *r, struct file *f);
+/*
+ * It ends: what a send handed over may stay in the socket. Its answer ends when the last byte
+ * leaves. Returns its time until then, ns.
+ */
+u64 request_left(struct replay *r, struct file *f);
 bool request_is_split(const struct file *f);
 /* How long its request waited before the first receive, as far as that is known; ns. */
 u64 requests_queued(const struct file *f);
