@@ -322,6 +322,9 @@ static void a_server_at_rest_names_no_poller(void **state)
 		  .rest = false },
 		/* a lock, if threads are what its tasks run on */
 		{ "UPDATE process SET green='goroutine'", .rest = true, .call = "futex" },
+		/* no chain leads on from threads that serve any request */
+		{ "UPDATE process SET green='goroutine'; UPDATE thread SET green=1", .rest = true,
+		  .call = "futex" },
 		{ NULL, .call = "futex" },
 		{ NULL, .runs = 102 },
 	};
