@@ -297,7 +297,7 @@ static void a_pause_names_the_only_client_of_an_epoll(void **state)
 	"INSERT INTO connection(ts, end, pid, role, local, remote) VALUES(" PAUSE(              \
 		from) ", " PAUSE(to) ", 100, 'accepted', '127.0.0.1:" port "', '10.0.0.1:" port \
 				     "');"
-#define BESIDE                                           \
+#define OTHER_PORT                                       \
 	CONNECTION("81", "ts - 1000000", "ts + 1000000") \
 	CONNECTION("81", "ts + dur - 1000000", "ts + dur + 1000000")
 
@@ -307,14 +307,14 @@ static void a_server_at_rest_names_no_poller(void **state)
 {
 	static const struct {
 		const char *change;
-		bool rest, beside;
+		bool rest, other_port;
 		const char *call; /* in which 100 waits; NULL: epoll_wait */
 		int runs;	  /* a thread of its process; 0: none */
 	} cases[] = {
 		{ NULL, .rest = true },
-		{ BESIDE, .rest = true, .beside = true },
+		{ OTHER_PORT, .rest = true, .other_port = true },
 		/* another one in between; of the server's own port */
-		{ BESIDE CONNECTION("81", "ts + 10000000", "ts + 20000000"), .rest = true },
+		{ OTHER_PORT CONNECTION("81", "ts + 10000000", "ts + 20000000"), .rest = true },
 		{ CONNECTION("80", "ts - 1000000", "ts + 1000000")
 			  CONNECTION("80", "ts + dur - 1000000", "ts + dur + 1000000"),
 		  .rest = true },
@@ -345,7 +345,7 @@ static void a_server_at_rest_names_no_poller(void **state)
 		if (cases[i].rest)
 			is_number(db, FINDING_VALUE("pause_rest", "n", "v.number"), 2);
 		is_number(db, FINDING_VALUE("pause_rest", "port", "count(v.text)"),
-			  cases[i].beside);
+			  cases[i].other_port);
 		db_close(db);
 	}
 	after = NULL;

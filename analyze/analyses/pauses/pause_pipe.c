@@ -55,7 +55,7 @@ int verdict_pipe(struct analysis_ctx *c, const struct judged *j, bool *ret_said,
 {
 	bool paused = j->kind == VERDICT_pauses;
 	sqlite3_stmt *q;
-	int got, ret = mark_pauses(c, j, e);
+	int got, ret = paused ? mark_pauses(c, j, e) : 0;
 
 	if (ret == 0 && paused)
 		ret = db_query(&q, c->db, e, pauses_sql, "i", j->about.id);

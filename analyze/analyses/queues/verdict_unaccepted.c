@@ -48,8 +48,7 @@ static int read_queue(struct verdict_unaccepted *u, struct analysis_ctx *c, cons
 		" AS before, max(q.ts) OVER (PARTITION BY q.ino) AS newest FROM accept_queue q WHERE q.ts +"
 		" q.dur > (SELECT max(ts) FROM a) AND q.ino IN (SELECT ino FROM l) WINDOW w AS (PARTITION BY"
 		" q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), last.ts, pid, fd"
-		" FROM r, last GROUP BY ino HAVING min(queue) > 0 AND min("
-		"queue - before) >= 0 AND total(dur) >= max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >="
+		" FROM r, last GROUP BY ino HAVING min(queue) > 0 AND min(queue - before) >= 0 AND total(dur) >= max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >="
 		" (SELECT max(ts + dur) FROM accept_queue WHERE ino IS NULL) ORDER BY 1 LIMIT 1";
 
 	return db_each(c->db, e, on_queue, u, sql, "i", j->about.id);
