@@ -22,11 +22,13 @@ bool raw_queue_start(struct raw_queue *q, u32 rate)
 
 struct code_process *raw_queue_process(struct raw_queue *q, u32 pid)
 {
-	int i;
+	u32 i;
 
+	if (q->processes[q->recent].pid == pid)
+		return &q->processes[q->recent];
 	for (i = 0; i < PROCESSES; i++)
 		if (q->processes[i].pid == pid)
-			return &q->processes[i];
+			return &q->processes[q->recent = i];
 	return NULL;
 }
 
@@ -126,11 +128,13 @@ static void take_sample(struct raw_queue *q, const struct raw_stack *raw, struct
 	put(out, &ev, sizeof(ev));
 }
 
-static void end_wait(struct ev_offcpu *w, struct buf *out)
+static void end_wait(struct raw_queue *q, struct ev_offcpu *w, struct buf *out)
 {
-	if (w->h.ts)
-		put(out, w, sizeof(*w));
+	if (!w->h.ts)
+		return;
+	put(out, w, sizeof(*w));
 	w->h.ts = 0;
+	q->n_waits--;
 }
 
 static void take_wait(struct raw_queue *q, const struct raw_stack *raw, struct buf *out)
@@ -139,7 +143,7 @@ static void take_wait(struct raw_queue *q, const struct raw_stack *raw, struct b
 
 	if (w->h.ts)
 		w->flags |= STACK_NO_USER;
-	end_wait(w, out);
+	end_wait(q, w, out);
 	*w = (struct ev_offcpu){
 		.h = { raw->ts, raw->tid, EV_offcpu, sizeof(*w) },
 		.dur = raw->dur,
@@ -147,6 +151,7 @@ static void take_wait(struct raw_queue *q, const struct raw_stack *raw, struct b
 		.cpu = raw->cpu,
 		.state = raw->state == 2 ? 2 : 1,
 	};
+	q->n_waits++;
 	w->kernel_stack = kernel_stack(q, raw, &w->flags);
 	if (raw->outside)
 		w->flags |= STACK_OUTSIDE;
@@ -155,7 +160,7 @@ static void take_wait(struct raw_queue *q, const struct raw_stack *raw, struct b
 	else if (raw->outside)
 		w->flags |= STACK_NO_USER;
 	if (raw->outside || !raw->user)
-		end_wait(w, out);
+		end_wait(q, w, out);
 }
 
 void raw_queue_take(struct raw_queue *q, const struct raw_stack *raw, size_t size, bool callers,
@@ -176,7 +181,7 @@ void raw_queue_take(struct raw_queue *q, const struct raw_stack *raw, size_t siz
 			return;
 		if (raw->user)
 			w->user_stack = user_stack(q, raw, &w->flags);
-		end_wait(w, out);
+		end_wait(q, w, out);
 	}
 }
 
@@ -206,12 +211,12 @@ void raw_queue_expire(struct raw_queue *q, u64 now, struct buf *out)
 	struct ev_offcpu *w;
 	int i;
 
-	for (i = 0; i < WAITS; i++) {
+	for (i = 0; i < WAITS && q->n_waits; i++) {
 		w = &q->waits[i];
 		if (!w->h.ts || now < w->h.ts || now - w->h.ts < WAIT_MAX)
 			continue;
 		w->flags |= STACK_NO_USER;
-		end_wait(w, out);
+		end_wait(q, w, out);
 	}
 }
 

@@ -18,7 +18,9 @@ struct raw_queue {
 	struct stack_tables tables, older; /* older: what was there before, in flight mode */
 	u64 since;			   /* when tables were started; 0: with the queue */
 	struct code_process processes[PROCESSES];
+	u32 recent;		       /* place of the process that was asked for last */
 	struct ev_offcpu waits[WAITS]; /* by thread: the second part has not come; ts 0: none */
+	u32 n_waits;		       /* how many there are */
 	u64 period;		       /* ns between two samples */
 	bool callers;		       /* of user stacks are found */
 	u32 stuck;		       /* processes that were given up while they read names */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Of fixed size: a program that generates code without end cannot fill the memory. */
+/*
+ * Of limited size: a program that generates code without end cannot fill the memory. Hash tables
+ * grow with what they hold: a stack is looked up in caches that others have used since, and in few
+ * pages.
+ */
 #include "stack_tables.h"
 
 #include <stdlib.h>
@@ -7,17 +11,22 @@
 
 #define FRAMES (1u << 17)
 #define STACKS (1u << 19)
+#define SLOTS  1024 /* at first */
+
+static bool slots_start(struct stack_slots *s)
+{
+	s->n = SLOTS;
+	return (s->list = calloc(s->n, sizeof(*s->list)));
+}
 
 bool stack_tables_start(struct stack_tables *t, bool odd)
 {
 	/* untouched pages take no memory */
 	t->frames = calloc(FRAMES, sizeof(*t->frames));
 	t->stacks = calloc(STACKS, sizeof(*t->stacks));
-	t->frame_slots = calloc(2 * FRAMES, sizeof(*t->frame_slots));
-	t->stack_slots = calloc(2 * STACKS, sizeof(*t->stack_slots));
 	t->n_frames = t->n_stacks = 1;
 	t->first = odd ? STACKS : 0;
-	if (t->frames && t->stacks && t->frame_slots && t->stack_slots)
+	if (slots_start(&t->frame_slots) && slots_start(&t->stack_slots) && t->frames && t->stacks)
 		return true;
 	stack_tables_free(t);
 	return false;
@@ -30,30 +39,72 @@ static u32 hash(u64 a, u64 b, u32 size)
 	return (h >> 32) & (size - 1);
 }
 
+/* The slot of a number, or the free one that it would take. */
+static u32 *frame_slot(const struct stack_tables *t, const struct code_frame *f)
+{
+	const struct stack_slots *s = &t->frame_slots;
+	u32 i = hash(f->address, f->module, s->n), id;
+
+	for (; (id = s->list[i]); i = (i + 1) & (s->n - 1))
+		if (t->frames[id].address == f->address && t->frames[id].module == f->module)
+			break;
+	return &s->list[i];
+}
+
+static u32 *stack_slot(const struct stack_tables *t, const struct stack_node *node)
+{
+	const struct stack_slots *s = &t->stack_slots;
+	u32 i = hash(node->caller, node->frame, s->n), id;
+
+	for (; (id = s->list[i]); i = (i + 1) & (s->n - 1))
+		if (t->stacks[id].caller == node->caller && t->stacks[id].frame == node->frame)
+			break;
+	return &s->list[i];
+}
+
+/* An empty table of twice the size, if the numbers below n fill half of the present one. */
+static bool outgrown(struct stack_slots *s, u32 n)
+{
+	u32 *list = n < s->n / 2 ? NULL : calloc(2 * s->n, sizeof(*list));
+
+	if (!list)
+		return false;
+	free(s->list);
+	*s = (struct stack_slots){ list, 2 * s->n };
+	return true;
+}
+
 static u32 add_frame(struct stack_tables *t, const struct code_frame *f)
 {
-	u32 i = hash(f->address, f->module, 2 * FRAMES), id;
+	u32 *slot = frame_slot(t, f), id = *slot, i;
 
-	for (; (id = t->frame_slots[i]); i = (i + 1) & (2 * FRAMES - 1))
-		if (t->frames[id].address == f->address && t->frames[id].module == f->module)
-			return id;
-	if (t->n_frames == FRAMES)
+	if (id)
+		return id;
+	if (t->n_frames == FRAMES || t->n_frames == t->frame_slots.n) /* it could not grow */
 		return 0;
-	t->frames[t->n_frames] = *f;
-	return t->frame_slots[i] = t->n_frames++;
+	id = *slot = t->n_frames++;
+	t->frames[id] = *f;
+	if (outgrown(&t->frame_slots, t->n_frames))
+		for (i = 1; i < t->n_frames; i++)
+			*frame_slot(t, &t->frames[i]) = i;
+	return id;
 }
 
 static u32 add_stack(struct stack_tables *t, u32 caller, u32 frame)
 {
-	u32 i = hash(caller, frame, 2 * STACKS), id;
+	struct stack_node node = { caller, frame };
+	u32 *slot = stack_slot(t, &node), id = *slot, i;
 
-	for (; (id = t->stack_slots[i]); i = (i + 1) & (2 * STACKS - 1))
-		if (t->stacks[id].caller == caller && t->stacks[id].frame == frame)
-			return id;
-	if (t->n_stacks == STACKS)
+	if (id)
+		return id;
+	if (t->n_stacks == STACKS || t->n_stacks == t->stack_slots.n)
 		return 0;
-	t->stacks[t->n_stacks] = (struct stack_node){ caller, frame };
-	return t->stack_slots[i] = t->n_stacks++;
+	id = *slot = t->n_stacks++;
+	t->stacks[id] = node;
+	if (outgrown(&t->stack_slots, t->n_stacks))
+		for (i = 1; i < t->n_stacks; i++)
+			*stack_slot(t, &t->stacks[i]) = i;
+	return id;
 }
 
 u32 stack_tables_add(struct stack_tables *t, const struct code_frame *frames, u32 n)
@@ -74,7 +125,7 @@ void stack_tables_free(struct stack_tables *t)
 {
 	free(t->frames);
 	free(t->stacks);
-	free(t->frame_slots);
-	free(t->stack_slots);
+	free(t->frame_slots.list);
+	free(t->stack_slots.list);
 	*t = (struct stack_tables){ 0 };
 }

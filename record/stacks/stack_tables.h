@@ -10,8 +10,10 @@ struct stack_tables {
 		u32 caller, frame;
 	} * stacks; /* by number, from 1 */
 	u32 n_frames, n_stacks;
-	u32 first;			/* the id of a frame or stack is its number from here on */
-	u32 *frame_slots, *stack_slots; /* hash tables of numbers */
+	u32 first; /* the id of a frame or stack is its number from here on */
+	struct stack_slots {
+		u32 *list, n; /* a hash table of numbers; n: a power of two */
+	} frame_slots, stack_slots;
 };
 
 /* odd: no id is one of tables that are even. False: out of memory, and t is empty. */
