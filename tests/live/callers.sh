@@ -4,9 +4,11 @@
 # kernel stacks of samples and of waits, complete, with names.
 . "$(dirname "$0")/lib.sh"
 r=$work/few.obs
+# the time for a stack is longer on an emulated processor, and so is that between two samples
+rate=$((499 / slow))
 # before it, more threads are killed in their sleep than stacks can be kept for
 # shellcheck disable=SC2016 # expanded by the inner shell
-"$obsrec" -q --sample-rate 499 --stack-threshold 1ms -o "$r" -- sh -c 'i=0
+"$obsrec" -q --sample-rate $rate --stack-threshold 1ms -o "$r" -- sh -c 'i=0
 	while [ $i -lt 16 ]; do "$0" hang 9 & all="$all $!" i=$((i + 1)); done
 	for p in $all; do
 		n=0
@@ -69,21 +71,24 @@ until_true sh -c "[ \$(ls /proc/$hung/task | wc -l) -eq 2 ]"
 kill $hung
 if grep -q 'btf_bpf_copy_from_user_task' /sys/kernel/btf/vmlinux; then
 	frames "$work/hung.obs" sleeper user_stack >"$work/hung"
-	is "a thread that waits when the recording ends has its callers" "$(grep -c 'lock_never<stuck<' "$work/hung")" 1
+	# there is 0.3 s for callers after the end: the slowest emulated processor has found those of one thread by then
+	last='lock_never<stuck<'
+	[ "$slow" -le 3 ] || last='main<'
+	is "a thread that waits when the recording ends has its callers" "$(grep -c "$last" "$work/hung")" 1
 	is "for all of the recording" "$(ask "$work/hung.obs" "SELECT count(*) FROM offcpu WHERE ts=0 AND flags & 32 AND dur > 900000000 AND waited=dur")" 2
 	holds "the recording is complete" "$obsanalyze" verify "$work/hung.obs"
-	says "the first screen has them" "$("$obsanalyze" report "$work/hung.obs" | tr -s ' \n' ' ')" 'waiting for a futex.*lock_never'
+	says "the first screen has them" "$("$obsanalyze" report "$work/hung.obs" | tr -s ' \n' ' ')" "waiting for a futex.*> ${last%%<*}"
 else
 	is "before Linux 5.18 it has no stack" "$(ask "$work/hung.obs" "SELECT count(*) FROM offcpu")" 0
 fi
 # a plugin that is loaded in place of another one
-"$obsrec" -q --sample-rate 499 -o "$work/plugins.obs" -- "$top/.output/plugins" "$top/.output/plugin_old.so" "$top/.output/plugin_new.so"
+"$obsrec" -q --sample-rate $rate -o "$work/plugins.obs" -- "$top/.output/plugins" "$top/.output/plugin_old.so" "$top/.output/plugin_new.so"
 is "both plugins were at the same address" $? 0
 frames "$work/plugins.obs" sample user_stack >"$work/plugged"
 old=$(grep -c 'spin_old<work<' "$work/plugged") new=$(grep -c 'spin_new<work<' "$work/plugged") all=$(grep -c . "$work/plugged")
 # three seconds, of which the first is without them
 holds "each plugin has its own second on a CPU: $old and $new of $all samples" [ $((old * 4)) -gt $((new * 3)) -a \
 	$((new * 4)) -gt $((old * 3)) -a $(((old + new) * 100)) -gt $((all * 50)) ]
-[ "${LIVE_SLOW:-1}" -ne 1 ] || holds "of some 499 samples each" [ "$old" -gt 400 -a "$old" -lt 600 -a "$new" -gt 400 -a "$new" -lt 600 ]
+[ "$slow" -ne 1 ] || holds "of some 499 samples each" [ "$old" -gt 400 -a "$old" -lt 600 -a "$new" -gt 400 -a "$new" -lt 600 ]
 [ $bad -eq 0 ] || for f in samples sampled waits waited; do sort "$work/$f" | uniq -c | sort -rn | head -n 4 | sed "s/^/# $f: /"; done
 exit $bad
