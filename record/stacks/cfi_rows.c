@@ -9,10 +9,8 @@
 
 #if defined(__aarch64__)
 static const u8 kept[UNWIND_KEPT] = { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 };
-#define POINTER(v) ((v) & ((1ull << 48) - 1)) /* without an authentication code */
 #else
 static const u8 kept[UNWIND_KEPT] = { 3, 6, 12, 13, 14, 15 };
-#define POINTER(v) (v)
 #endif
 
 struct row {
@@ -134,7 +132,7 @@ static enum cfi_step step_fast(const struct row *row, struct unwind_state *s)
 	for (i = 0; i < UNWIND_KEPT; i++)
 		if (saved & 1u << i)
 			s->r[kept[i]] = values[i];
-	s->r[UNWIND_PC] = POINTER(values[UNWIND_KEPT]);
+	s->r[UNWIND_PC] = UNWIND_ADDRESS(values[UNWIND_KEPT]);
 	s->r[UNWIND_SP] = cfa;
 	return CFI_STEP;
 }
@@ -190,7 +188,7 @@ static enum cfi_step step_hard(const struct row *row, const struct code_module *
 			to.r[i] = v;
 		else if (i == row->ra)
 			return CFI_FAIL;
-	to.r[UNWIND_PC] = POINTER(to.r[row->ra]);
+	to.r[UNWIND_PC] = UNWIND_ADDRESS(to.r[row->ra]);
 	*s = to;
 	return CFI_STEP;
 }

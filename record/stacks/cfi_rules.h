@@ -8,17 +8,19 @@
 #include "cfi_table.h"
 
 #if defined(__aarch64__)
-#define UNWIND_FP   29
-#define UNWIND_SP   31
-#define UNWIND_PC   32
-#define UNWIND_REGS 33
-#define UNWIND_KEPT 11 /* x19 to x29 */
+#define UNWIND_FP	  29
+#define UNWIND_SP	  31
+#define UNWIND_PC	  32
+#define UNWIND_REGS	  33
+#define UNWIND_KEPT	  11			     /* x19 to x29 */
+#define UNWIND_ADDRESS(v) ((v) & ((1ull << 48) - 1)) /* without an authentication code */
 #else
-#define UNWIND_FP   6
-#define UNWIND_SP   7
-#define UNWIND_PC   16
-#define UNWIND_REGS 17
-#define UNWIND_KEPT 6 /* rbx, rbp, r12 to r15 */
+#define UNWIND_FP	  6
+#define UNWIND_SP	  7
+#define UNWIND_PC	  16
+#define UNWIND_REGS	  17
+#define UNWIND_KEPT	  6 /* rbx, rbp, r12 to r15 */
+#define UNWIND_ADDRESS(v) (v)
 #endif
 
 /* A thread in user mode: registers by DWARF's numbers, and a copy of its stack. */

@@ -25,11 +25,13 @@
 #define IS_USER64(v) (((v)&0x1f) == 0)
 #define TRAMPOLINE   0
 #define PUSHED	     0
+#define LINK	     30 /* register of the return address */
 #else
 #define MODE_REG     17 /* cs */
 #define IS_USER64(v) ((v) == 0x33)
 #define TRAMPOLINE   16
 #define PUSHED	     8 /* bytes that a function without call frame information has pushed, at most */
+#define LINK	     0 /* it is on the stack */
 /* place of each of DWARF's registers in pt_regs */
 static const u8 places[UNWIND_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
 #endif
@@ -209,11 +211,35 @@ static enum cfi_step step_by_return(struct unwinder *u, struct code_process *p,
 	return CFI_NONE;
 }
 
+/*
+ * A function that has called none, as of the vdso: the return address is in its register, and the
+ * frame pointer is the caller's. Compilers have the frame record at the bottom of a frame. The
+ * register is older if it leads into the function's own file, and it is in the frame record, too,
+ * if that is the function's own.
+ */
+static enum cfi_step step_by_register(struct unwinder *u, struct code_process *p,
+				      struct unwind_state *s, u64 pc)
+{
+	u64 to = UNWIND_ADDRESS(s->r[LINK]), fp = s->r[UNWIND_FP], saved;
+	const struct code_map *from = code_maps_find(&p->maps, pc);
+	const struct code_map *into = code_maps_find(&p->maps, to - 1);
+
+	if (fp < s->r[UNWIND_SP] || !unwind_read(s, fp + 8, &saved) ||
+	    UNWIND_ADDRESS(saved) == to || from == into || !returns_to(u, p, s, to))
+		return CFI_NONE;
+	s->r[UNWIND_SP] = fp;
+	s->r[UNWIND_PC] = to;
+	s->exact = false;
+	return CFI_STEP;
+}
+
 static enum cfi_step step_without(struct unwinder *u, struct code_process *p,
 				  struct unwind_state *s, u64 pc, bool generated)
 {
 	u64 to;
 
+	if (LINK && !generated && s->exact && step_by_register(u, p, s, pc) == CFI_STEP)
+		return CFI_STEP;
 	/* the words on the stack may be old ones */
 	if (!generated && (step_by_frame(u, p, s) == CFI_STEP ||
 			   (s->exact && step_by_return(u, p, s) == CFI_STEP)))
