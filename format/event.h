@@ -224,6 +224,7 @@ struct sock_id {
 #define HEAD_AT_LEAST 1
 #define HEAD_MORE     2
 #define HEAD_GUESSED  8
+#define HEAD_QUIET    16
 
 /* flags of answer */
 #define ANSWER_MORE  1

@@ -72,6 +72,8 @@ static int put_scope(struct pump *p, const struct options *o, struct err *e)
 		ret = records_info(p, e, "private=%d", o->hide);
 	if (ret == 0 && o->groups & 1u << GROUP_requests)
 		ret = records_info(p, e, "names=%d", options_names(o));
+	if (ret == 0 && o->groups & 1u << GROUP_requests)
+		ret = records_info(p, e, "nagle=marked");
 	if (ret == 0 && o->heads)
 		ret = records_info(p, e, "heads=%u", o->heads);
 	if (ret == 0 && o->groups & 1u << GROUP_cpu)

@@ -198,7 +198,7 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 		" u.finding=v.id AND u.name='upstream' AND u.text <> '') AND " OF_SERVER
 		" GROUP BY v.id)"
 		" UNION SELECT finding, 1 FROM cause WHERE (SELECT count(*) FROM v)=1 AND EXISTS (SELECT 1 FROM v"
-		" JOIN finding p ON p.id=v.id WHERE iif(rank=1 AND category<>'queue', p.kind='verdict_pool', 0) OR"
+		" JOIN finding p ON p.id=v.id WHERE iif(rank=1 AND category<>'queue', p.kind IN ('verdict_pool', 'verdict_shifted'), 0) OR"
 		" (" OCCUPIED_BY "))"
 		" AND " OF_SERVER " UNION " DEARER_THEN
 		") k JOIN finding f ON f.id=k.id ORDER BY nth,"

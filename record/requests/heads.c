@@ -315,7 +315,8 @@ static int put_head(struct heads *h, const struct ev_raw *raw, struct buf *out, 
 		ev.name = tls_name(h, &f);
 	}
 	ev.flags = (f.lost ? HEAD_AT_LEAST : 0) | (f.n > 1 ? HEAD_MORE : 0) |
-		   (s->guessed ? HEAD_GUESSED : 0);
+		   (s->guessed ? HEAD_GUESSED : 0) |
+		   (s->quiet && s->in_step && !f.n && !f.incomplete ? HEAD_QUIET : 0);
 	ret = buf_add(out, &ev, sizeof(ev), e);
 	if (ret == 0 && tail)
 		ret = buf_add(out, raw->bytes, tail, e);

@@ -70,6 +70,7 @@ struct stream {
 	bool waits_tls; /* TLS was asked for */
 	bool deep;	/* long receives are read whole */
 	bool whole;	/* all answers are wanted */
+	bool quiet;	/* what began last has no answer */
 	u8 tries;	/* receives in which no protocol was recognized */
 	bool fed;	/* from is known */
 	u32 from;	/* position of the latest bytes that were read */

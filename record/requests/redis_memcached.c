@@ -208,8 +208,14 @@ static s64 word_number(const u8 *b, size_t at, size_t end, int index)
 	return v > BULK_MAX ? WRONG : v;
 }
 
-/* Has a word after which there may be no answer: noreply, or q of a meta command. */
-static bool is_quiet(const u8 *line, size_t n)
+enum quiet {
+	ANSWERED,
+	MAYBE_QUIET, /* q of mg: answered if it is a hit */
+	QUIET,	     /* noreply, or q of another meta command: errors are answered, if at all */
+};
+
+/* Has a word after which there may be no answer. */
+static enum quiet is_quiet(const u8 *line, size_t n)
 {
 	size_t at, word, end;
 
@@ -218,12 +224,13 @@ static bool is_quiet(const u8 *line, size_t n)
 	for (at = seek(line, 0, n, ' '); at < n; at = end) {
 		word = at + 1;
 		end = seek(line, word, n, ' ');
-		if ((end - word == 7 && memcmp(line + word, "noreply", 7) == 0) ||
-		    (n > 2 && line[0] == 'm' && line[2] == ' ' && end - word == 1 &&
-		     line[word] == 'q'))
-			return true;
+		if (end - word == 7 && memcmp(line + word, "noreply", 7) == 0)
+			return QUIET;
+		if (n > 2 && line[0] == 'm' && line[2] == ' ' && end - word == 1 &&
+		    line[word] == 'q')
+			return line[1] == 'g' ? MAYBE_QUIET : QUIET;
 	}
-	return false;
+	return ANSWERED;
 }
 
 static u64 memcached_text(struct stream *s, struct found *f, const u8 *b, size_t at, size_t n)
@@ -231,6 +238,7 @@ static u64 memcached_text(struct stream *s, struct found *f, const u8 *b, size_t
 	static const char stores[] = " set add replace append prepend cas ";
 	size_t end = seek(b, at, n, '\n'), word = at, k;
 	char verb[WORD_MAX + 1];
+	enum quiet quiet;
 	s64 data = 0;
 
 	while (word < end && b[word] > ' ')
@@ -249,8 +257,11 @@ static u64 memcached_text(struct stream *s, struct found *f, const u8 *b, size_t
 		data = word_number(b, at, end, 4);
 	else if (strcmp(verb, "ms") == 0)
 		data = word_number(b, at, end, 2);
-	asked_one(&s->asked, found_add(f, at, PROTOCOL_MEMCACHED, verb));
-	if (is_quiet(b + at, end - at) || listed(" quit watch ", verb)) {
+	quiet = is_quiet(b + at, end - at);
+	s->quiet = quiet == QUIET;
+	if (!s->quiet)
+		asked_one(&s->asked, found_add(f, at, PROTOCOL_MEMCACHED, verb));
+	if (quiet || listed(" quit watch ", verb)) {
 		asked_forget(&s->asked);
 		s->asked.unordered = true;
 	}
@@ -265,6 +276,10 @@ static const char *const opcodes[] = {
 	"stat",	  "setq",    "addq",	 "replaceq",  "deleteq", "incrq", "decrq",  "quitq",
 	"flushq", "appendq", "prependq", "verbosity", "touch",	 "gat",	  "gatq",
 };
+
+/* From this to that one, only an error has an answer; of getq and its kind, a hit has one. */
+#define SETQ	 0x11
+#define PREPENDQ 0x1a
 
 #define OPCODES (sizeof(opcodes) / sizeof(opcodes[0]))
 
@@ -288,7 +303,9 @@ u64 parse_memcached(struct stream *s, struct found *f, const u8 *b, size_t n)
 		f->lost = be32(b + at + 8) > BULK_MAX;
 		if (f->lost)
 			break;
-		found_add(f, at, PROTOCOL_MEMCACHED, memcached_opcode(b[at + 1]));
+		s->quiet = b[at + 1] >= SETQ && b[at + 1] <= PREPENDQ;
+		if (!s->quiet)
+			found_add(f, at, PROTOCOL_MEMCACHED, memcached_opcode(b[at + 1]));
 		at += HEADER + be32(b + at + 8);
 	}
 	return at;

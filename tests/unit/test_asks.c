@@ -7,12 +7,13 @@
 #define SHARED 2 /* requests that a thread works on at once */
 
 /* A question of each request, on connections of their own; the answers arrive after some time. */
-static long question(struct text *x, int together, long at, long each)
+static long question_by(struct text *x, int first, int together, long at, long each)
 {
 	int i;
 
 	for (i = 0; i < together; i++)
-		text_line(x, "%ld 100 syscall nr=write fd=%d dur=200 ret=20", at + 300 * i, 20 + i);
+		text_line(x, "%ld 100 syscall nr=write fd=%d dur=200 ret=20", at + 300 * i,
+			  first + i);
 	text_line(x, "%ld 100 switch next=0 state=1", at + 1000);
 	text_line(x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", at + each,
 		  at + each + 500);
@@ -20,8 +21,13 @@ static long question(struct text *x, int together, long at, long each)
 		  at + each + 700, each - 1000);
 	for (i = 0; i < together; i++)
 		text_line(x, "%ld 100 syscall nr=read fd=%d dur=200 ret=30",
-			  at + each + 1000 + 300 * i, 20 + i);
+			  at + each + 1000 + 300 * i, first + i);
 	return at + each + 2000;
+}
+
+static long question(struct text *x, int together, long at, long each)
+{
+	return question_by(x, 20, together, at, each);
 }
 
 /* Requests that are read together, and answered when all their questions have answers. */
@@ -166,12 +172,67 @@ static void questions_of_other_names_do_not_count(void **state)
 	db_close(db);
 }
 
+/* Each request asks one of two upstreams; the second gets every other one, or all later. */
+static sqlite3 *balanced(bool shifted, long later)
+{
+	struct text x = { 0 };
+	long at, each;
+	int i, k;
+
+	srand(1);
+	head_of(&x, 4);
+	text_line(&x, "@recorder");
+	for (k = 0; k < 2; k++)
+		text_line(&x,
+			  "%d 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=3 socktype=1"
+			  " sport=%d dport=%d saddr=127.0.0.1 daddr=127.0.0.1",
+			  13 + k, 20 + k, 1000 + k, 5000 + k, 8231 + k);
+	text_line(&x, "@cpu 0");
+	for (i = 0; i < 600; i++) {
+		k = (shifted && i >= 300) || i % 2 == 0;
+		each = k && i >= 300 ? later : MS;
+		at = x.t + 4000;
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
+			  x.t + 1000);
+		text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
+			  x.t + 2000);
+		text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t + 3000);
+		at = question_by(&x, 20 + k, 1, at + 1000, each - rand() % (each / 3));
+		text_line(&x, "%ld 100 syscall nr=write fd=5 ret=900 count=900 dur=200", at + 1000);
+		text_line(&x, "%ld 100 switch next=0 state=1", at + 3000);
+		x.t = at + 9 * MS;
+	}
+	return judged(&x, NULL);
+}
+
+static void an_upstream_that_gets_the_share_of_another_is_said(void **state)
+{
+	sqlite3 *db = balanced(true, 8 * MS);
+
+	(void)state;
+	is_verdict(db, "problem", "slower");
+	is_text(db, FINDING_VALUE("verdict_shifted", "upstream", "v.text"), "127.0.0.1:8232");
+	is_within(db, FINDING_VALUE("verdict_shifted", "share", "v.number"), 99, 100);
+	is_within(db, FINDING_VALUE("verdict_shifted", "before", "v.number"), 49, 51);
+	is_text(db, FINDING_VALUE("verdict_shifted", "other", "v.text"), "127.0.0.1:8231");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_asks'", 0);
+	db_close(db);
+	/* slower at the same share */
+	db = balanced(false, 8 * MS);
+	is_verdict(db, "problem", "slower");
+	is_number(db,
+		  "SELECT count(*) FROM finding WHERE kind IN ('verdict_shifted', 'verdict_asks')",
+		  0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(more_questions_are_said),
 		T(questions_of_other_names_do_not_count),
 		T(longer_answers_are_not_more_questions),
+		T(an_upstream_that_gets_the_share_of_another_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,27 @@ static void they_are_said_if_they_always_were(void **state)
 	db_close(db);
 }
 
+/* The recorder marks what is held, and marked nothing: the client only answers as late. */
+static void a_recorder_that_marks_them_decides(void **state)
+{
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	srand(3);
+	served = 0;
+	head(&x);
+	text_line(&x, "@recorder\n40 0 info text=\"nagle=marked\"\n@cpu 0\n"
+		      "40 0 connection sock=1 ino=1005 conn=1 family=2 side=1");
+	for (i = 0; i < 700; i++)
+		answer(&x, i < 400 ? &quick : &held);
+	db = judged(&x, NULL);
+	is_verdict(db, "none", "");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE 'verdict_nagle%'", 0);
+	db_close(db);
+}
+
 static void clients_that_have_the_answer_are_not(void **state)
 {
 	const struct way ways[] = {
@@ -297,6 +318,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_thinks_as_long_is_not),
 		cmocka_unit_test(a_far_network_is_not),
 		cmocka_unit_test(they_are_said_if_they_always_were),
+		cmocka_unit_test(a_recorder_that_marks_them_decides),
 		cmocka_unit_test(clients_that_have_the_answer_are_not),
 		cmocka_unit_test(what_is_sent_again_is_not),
 		cmocka_unit_test(what_is_recorded_is_latency),

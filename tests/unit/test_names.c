@@ -3,6 +3,8 @@
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
+#include <stdio.h>
+
 #define HOST                                                                                             \
 	"@recorder\n0 0 info text=\"targets=all\"\n"                                                     \
 	"1 0 info text=\"groups=core,syscalls,sched,requests\"\n"                                        \
@@ -59,6 +61,37 @@ static void requests_of_one_receive_are_counted(void **state)
 		is_number(db, "SELECT count(*) FROM request_name", 3);
 		db_close(db);
 	}
+}
+
+/* A command without an answer comes before a request, or while one waits for its answer. */
+static void a_command_without_an_answer_is_no_request(void **state)
+{
+	static const char first[] =
+		HOST READ(2000, 5, 20) "2000 100 head conn=1 pos=0 len=20 flags=%d\n" READ(
+			4000, 5,
+			10) "4000 100 head conn=1 pos=20 len=10 name=1 requests=1\n" WRITE(5000, 5,
+											   9);
+	static const char within[] =
+		HOST "2000 100 head conn=1 pos=0 len=10 name=1 requests=1\n" READ(2000, 5, 10)
+			READ(4000, 5,
+			     20) "4000 100 head conn=1 pos=10 len=20 flags=16\n" WRITE(5000, 5, 9);
+	char text[sizeof(first) + 16];
+	sqlite3 *db;
+	int quiet;
+
+	(void)state;
+	for (quiet = 0; quiet < 2; quiet++) {
+		snprintf(text, sizeof(text), first, quiet ? 16 : 0);
+		db = loaded(text);
+		is_number(db, "SELECT count(*) FROM request", 1);
+		is_number(db, "SELECT dur FROM request", quiet ? 1000 : 3000);
+		is_number(db, "SELECT recvs FROM request", quiet ? 1 : 2);
+		db_close(db);
+	}
+	db = loaded(within);
+	is_number(db, "SELECT count(*) FROM request", 1);
+	is_number(db, "SELECT dur FROM request", 3000);
+	db_close(db);
 }
 
 /*
@@ -331,6 +364,7 @@ static void reports_of_a_replica_have_a_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_command_without_an_answer_is_no_request),
 		cmocka_unit_test(errors_count_for_the_name_that_they_answer),
 		cmocka_unit_test(errors_count_for_the_name_that_was_recorded),
 		cmocka_unit_test(errors_of_one_record_are_bounded),

@@ -3,10 +3,10 @@
  * Answers of several sends whose last part stays on the host of the server: with Nagle's algorithm
  * a small segment waits until all before it are acknowledged, and the client, that waits for the
  * rest, delays this ACK by 40 ms. It acknowledges all when the rest has come, and asks again at
- * once. Where the recording has the ACK that released the last part (request.held), this decides,
- * and the time is part of the latency; a change is one of latency then. In older recordings it is
- * in no latency. During their whole time it is said of clients that ask when they want to, but
- * never before the ACK: the later it comes, the later they ask.
+ * once. Where the recorder marks the ACK that released the last part (request.held), this decides,
+ * and the time is part of the latency; a change is one of latency then. In recordings of older
+ * ones it is in no latency. During their whole time it is said of clients that ask when they want
+ * to, but never before the ACK: the later it comes, the later they ask.
  *
  * Other late ACKs are none of these: a client that has the whole answer asks without regard to the
  * ACK, and its request is the ACK if it is earlier. A far network is as far before. Answers of one
@@ -213,8 +213,8 @@ static int on_recorded(void *arg, s64 rowid, const void *request, struct err *e)
 	return 0;
 }
 
-/* *ret_any: some were, so the recording has it of all. */
-static int read_recorded(bool *ret_any, struct analysis_ctx *c, struct judged *j,
+/* *ret_marked: the recorder marks them, as it says or some are. */
+static int read_recorded(bool *ret_marked, struct analysis_ctx *c, struct judged *j,
 			 const struct limits *l, struct err *e)
 {
 	struct recorded a = { .j = j };
@@ -222,8 +222,12 @@ static int read_recorded(bool *ret_any, struct analysis_ctx *c, struct judged *j
 				"SELECT id FROM service WHERE server=?1", j->about.id, on_recorded,
 				&a, e);
 	double late = verdict_quantile(&a.held, 0.5);
+	s64 said = 0;
 
-	*ret_any = a.held.n > 0;
+	if (ret == 0)
+		ret = db_int(c->db, &said, e, "SELECT count(*) FROM recording WHERE key='nagle'",
+			     "");
+	*ret_marked = said || a.held.n > 0;
 	if (a.n >= LEAST && a.n > SIDE_MOST * a.of && late >= l->latency)
 		j->nagle = (struct verdict_nagle){ .n = a.n,
 						   .of = a.of,
@@ -250,14 +254,14 @@ static int read_acks(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 int verdict_nagle(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
-	bool any;
+	bool marked = false;
 	int ret;
 
 	if (j->about.kind != SUBJECT_server || j->status == STATUS_UNKNOWN || !j->n_windows ||
 	    l->latency > ACK_DELAYED)
 		return 0;
-	ret = read_recorded(&any, c, j, l, e);
-	if (ret == 0 && !any)
+	ret = read_recorded(&marked, c, j, l, e);
+	if (ret == 0 && !marked)
 		ret = read_acks(c, j, e);
 	if (ret < 0 || !(j->nagle.n > 0) || !verdict_outweighs(j, 0))
 		return ret;

@@ -415,11 +415,12 @@ bool verdict_is_about(const struct judged *j, s64 from, s64 to, s64 name);
 /*
  * verdict_own.c: under j->finding, what the server itself does to them. verdict_timer.c: it answers
  * the longest when its own timer ends; verdict_asks.c: they ask another server more often than
- * others.
+ * others; verdict_lookups.c: answers of a name server take longer.
  */
 int verdict_own(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int verdict_timer(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e);
+int verdict_lookups(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
 /* verdict_take.c: whether j has no problem, or one of latency that added less time: ns. */
 bool verdict_outweighs(const struct judged *j, double harm);

@@ -6,7 +6,8 @@
  * several at once, or others ask for them, no question belongs to one request: then all questions
  * of the time range are divided by all its requests, unless the verdict is about some names only.
  * It is a cause if the further questions, at the usual time of an answer, take most of what was
- * added. Of many more questions the answers may take longer for it: theirs counts.
+ * added. Of many more questions the answers may take longer for it: theirs counts. Questions that
+ * went to another server otherwise are no further ones: then one server gets the share of another.
  */
 #include "verdict_names.h"
 
@@ -43,7 +44,7 @@ struct asked_name {
 
 struct asks {
 	const struct judged *j;
-	const struct asked_tally *most;
+	const struct asked_tally *most, *left; /* left: most gets what this one got */
 	struct asked_name name[NAMES_MOST];
 	int n_names;
 	struct asking *v;
@@ -207,6 +208,52 @@ static bool explains(const struct asks *k, const struct asked_tally *of)
 	return n > before && added > 0 && (n - before) * (many ? now : each) >= MOSTLY * added;
 }
 
+static double per_request(const struct asks *k, const struct asked_tally *of, int side)
+{
+	return of->all[side] / k->requests[side];
+}
+
+/* Of questions that another server got otherwise: the server that lost most, if that explains it.
+ */
+static const struct asked_tally *shifted_from(const struct asks *k, const struct asked_tally *of)
+{
+	double added = k->took[1] / k->requests[1] - k->took[0] / k->requests[0];
+	double rise = per_request(k, of, 1) - per_request(k, of, 0), lost = 0, before = 0, fell;
+	double ns = of->all_ns[1] / k->requests[1] - of->all_ns[0] / k->requests[0], most = 0;
+	const struct asked_tally *ret = NULL, *o;
+
+	for (o = k->of; o < k->of + k->n_addresses; o++) {
+		fell = per_request(k, o, 0) - per_request(k, o, 1);
+		if (o == of || fell <= 0)
+			continue;
+		lost += fell;
+		before += per_request(k, o, 0);
+		ns -= fell * o->all_ns[0] / o->all[0];
+		if (fell > most)
+			ret = o;
+		most = fell > most ? fell : most;
+	}
+	if (per_request(k, of, 1) < MANY * per_request(k, of, 0) && MANY * lost < before)
+		return NULL;
+	return rise > 0 && lost >= MOSTLY * rise && added > 0 && ns >= MOSTLY * added ? ret : NULL;
+}
+
+/* By time: which request a question belongs to does not matter. */
+static void find_shifted(struct asks *k)
+{
+	const struct asked_tally *of, *left;
+
+	if (k->j->kind != VERDICT_slower || k->j->names)
+		return;
+	for (of = k->of; of < k->of + k->n_addresses; of++) {
+		left = shifted_from(k, of);
+		if (!left || (k->most && of->all_ns[1] <= k->most->all_ns[1]))
+			continue;
+		k->most = of;
+		k->left = left;
+	}
+}
+
 static struct asked_name *name_of(struct asks *k, s64 id)
 {
 	int i;
@@ -276,6 +323,37 @@ static int put(struct analysis_ctx *c, const struct asks *k, const struct asked_
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
+static double share_of(const struct asks *k, const struct asked_tally *of, int side)
+{
+	double all = 0;
+	int i;
+
+	for (i = 0; i < k->n_addresses; i++)
+		all += k->of[i].all[side];
+	return all > 0 ? 100 * of->all[side] / all : NAN;
+}
+
+static int put_shifted(struct analysis_ctx *c, const struct asks *k, struct err *e)
+{
+	const struct asked_tally *of = k->most, *left = k->left;
+	const struct value values[] = {
+		VALUE_TEXT("upstream", k->address[of - k->of]),
+		VALUE_NUMBER("share", share_of(k, of, 1), "%"),
+		VALUE_NUMBER("before", share_of(k, of, 0), "%"),
+		VALUE_TEXT("other", k->address[left - k->of]),
+		VALUE_NUMBER("left", share_of(k, left, 1), "%"),
+		VALUE_NUMBER("other_before", share_of(k, left, 0), "%"),
+		VALUE_NUMBER("each", of->all_ns[1] / of->all[1], "ns"),
+		VALUE_NUMBER("each_before", of->all[0] > 0 ? of->all_ns[0] / of->all[0] : NAN,
+			     "ns"),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_verdict_shifted,  PROBLEM, OBSERVED,	    k->j->about,
+				   "SELECT * FROM upstream", values,  k->j->finding };
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
 int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	static const char any_sql[] =
@@ -299,14 +377,17 @@ int verdict_asks(struct analysis_ctx *c, const struct judged *j, struct err *e)
 		find_alone(k);
 		ret = db_each(c->db, e, add_question, k, questions_sql, "i", j->about.id);
 	}
-	if (ret == 0 && k->requests[0] > 0 && k->requests[1] > 0 && choose(k, &by_request))
+	if (ret == 0 && k->requests[0] > 0 && k->requests[1] > 0)
+		find_shifted(k);
+	if (ret == 0 && !k->most && k->requests[0] > 0 && k->requests[1] > 0 &&
+	    choose(k, &by_request))
 		for (i = 0; i < k->n_addresses; i++)
 			if (explains(k, &k->of[i]) && (!k->most || k->of[i].ns[1] > k->most->ns[1]))
 				k->most = &k->of[i];
-	if (k->most && by_request)
+	if (k->most && !k->left && by_request)
 		ret = find_name(c, k, &name, e);
 	if (ret == 0 && k->most)
-		ret = put(c, k, name, e);
+		ret = k->left ? put_shifted(c, k, e) : put(c, k, name, e);
 	while (k->n_addresses > 0)
 		free(k->address[--k->n_addresses]);
 	free(k->v);

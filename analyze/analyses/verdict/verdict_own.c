@@ -6,5 +6,8 @@ int verdict_own(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	int ret = j->about.kind == SUBJECT_server ? verdict_timer(c, j, e) : 1;
 
-	return ret == 0 ? verdict_asks(c, j, e) : ret < 0 ? ret : 0;
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
+	ret = verdict_asks(c, j, e);
+	return ret < 0 ? ret : verdict_lookups(c, j, e);
 }

@@ -109,6 +109,8 @@ static const char *peer_of(const struct file *f, char text[ADDRESS_MAX])
 			       : "";
 	if (!f->dport && (f->role <= ROLE_LISTENING || f->role == ROLE_BOUND))
 		return "";
+	if (f->role == ROLE_CONNECTED && !f->dport && datagrams_only_peer(f, text))
+		return text;
 	address_text(text, f->family, f->daddr, f->dport);
 	return text;
 }
@@ -118,11 +120,13 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 {
 	struct file *f = file_of(p, fd);
 	char local[ADDRESS_MAX], remote[ADDRESS_MAX];
+	const char *peer;
 	int ret;
 
 	if (!f)
 		return 0;
 	address_text(local, f->family, f->saddr, f->sport);
+	peer = peer_of(f, remote);
 	ret = ts ? requests_closed(r, p, fd, f, ts, e) : requests_unanswered(r, p, fd, f, e);
 	upstream_end(r, p, fd, f, ts > 0);
 	if (ret == 0)
@@ -135,9 +139,8 @@ static int file_end(struct replay *r, struct process *p, s32 fd, u64 ts, struct 
 		ret = row_put(r->db, fd, e, .pid = p->pid, .fd = fd, .ts = replay_time(r, f->since),
 			      .end = ts ? replay_time(r, ts) : BULK_NULL,
 			      .kind = kind_names[f->kind], .role = role_names[f->role],
-			      .local = local, .remote = peer_of(f, remote), .dev = f->dev,
-			      .ino = (s64)f->ino, .path = f->path,
-			      .port = f->sport ? f->sport : BULK_NULL);
+			      .local = local, .remote = peer, .dev = f->dev, .ino = (s64)f->ino,
+			      .path = f->path, .port = f->sport ? f->sport : BULK_NULL);
 	fdmap_put(&fd_table(p)->files, fd, NULL, &own(r)->memory, NULL);
 	own(r)->n_files--;
 	leave(r, p, f);

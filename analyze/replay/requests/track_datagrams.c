@@ -332,6 +332,19 @@ int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const st
 	return asks_peer(r, t, (s32)v->arg[0], d, peer, v->ts, e);
 }
 
+bool datagrams_only_peer(const struct file *f, char text[ADDRESS_MAX])
+{
+	const struct datagrams *d = f->datagrams;
+	const struct datagram_peer *peer;
+	size_t at = 0;
+
+	if (!d || d->peers.n != 1 || d->unknown)
+		return false;
+	peer = idmap_each(&d->peers, &at);
+	address_text(text, peer->family, peer->address, peer->port);
+	return true;
+}
+
 int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
 		  struct err *e)
 {

@@ -34,6 +34,9 @@ struct file *datagrams_open(const struct file *f, const struct file *last);
 int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		    bool send, struct err *e);
 
+/* Whether a socket that is not connected has one peer: its address. */
+bool datagrams_only_peer(const struct file *f, char text[ADDRESS_MAX]);
+
 /* The descriptor ends; closed: before the recording did. */
 int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
 		  struct err *e);

@@ -231,6 +231,8 @@ static int apply(struct replay *r, struct thread *t, struct file *f, const struc
 		return all_failed(r, t, f, m, ts, e);
 	if (m->type == EV_head)
 		request_read(r, t, f, m->conn, m->pos, m->len, m->rest, ts);
+	if (m->type == EV_head && m->status)
+		request_withdraw(f, ts);
 	return begin(r, t, f, m, ts, e);
 }
 
@@ -270,6 +272,7 @@ static int names_on_head(struct replay *r, const struct record *rec, struct err 
 				.name = ev->name,
 				.n = ev->requests,
 				.first = ev->first,
+				.status = ev->flags & HEAD_QUIET,
 				.rest = (u32)ev->rest };
 
 	return mark(r, rec, &m, e);
@@ -395,26 +398,6 @@ int names_on_statement(struct replay *r, struct thread *t, const char *text, u64
 }
 
 /* ---- requests ---- */
-
-u32 names_first(const struct file *f)
-{
-	return f->held ? f->held->name : 0;
-}
-
-u64 names_held(const struct file *f)
-{
-	return f->held ? f->held->total : 0;
-}
-
-u32 names_errors(const struct file *f)
-{
-	return f->held ? f->held->errors : 0;
-}
-
-u64 *names_cpu(const struct file *f)
-{
-	return f->held && f->held->n_parts ? &f->held->parts[0].stat->cpu : NULL;
-}
 
 void names_reset(struct file *f)
 {

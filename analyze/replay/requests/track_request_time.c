@@ -123,6 +123,15 @@ void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, 
 		request_arrived(r, t, f, segments_first(r, conn, pos, ts));
 }
 
+/* An earlier receive may be of a request with an answer to come. */
+void request_withdraw(struct file *f, u64 ts)
+{
+	struct request *q = &f->request;
+
+	if (q->recvs == 1 && q->first_recv == ts)
+		*q = (struct request){ .service = q->service, .answered = q->answered };
+}
+
 /* An answer in parts counts from the last part that was counted. */
 static void take_upstream(struct request_time *request, struct upstream *last)
 {

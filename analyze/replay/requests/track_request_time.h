@@ -15,6 +15,8 @@ int request_time_send(struct replay *r, struct thread *t, struct file *f, u64 ts
 u64 request_time_end(struct replay *r, struct process *p, const struct file *f);
 /* After request_time_begin, maybe again: its first byte arrived then; 0: not known. */
 void request_arrived(const struct replay *r, struct thread *t, struct file *f, u64 arrival);
+/* The receive at ts got what has no answer: no request begins there. */
+void request_withdraw(struct file *f, u64 ts);
 /*
  * The receive at ts got these bytes; the number of the connection may not have been known before.
  * rest: of the request, bytes to come after them; 0: not known.
