@@ -238,7 +238,7 @@ static enum cfi_step step_without(struct unwinder *u, struct code_process *p,
 {
 	u64 to;
 
-	if (LINK && !generated && s->exact && step_by_register(u, p, s, pc) == CFI_STEP)
+	if (LINK && s->exact && step_by_register(u, p, s, pc) == CFI_STEP)
 		return CFI_STEP;
 	/* the words on the stack may be old ones */
 	if (!generated && (step_by_frame(u, p, s) == CFI_STEP ||
