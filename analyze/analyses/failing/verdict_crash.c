@@ -23,7 +23,6 @@
 /* By what the process did: SEGV, BUS, FPE, ILL. */
 #define FAULTS "(4, 7, 8, 11)"
 
-#define ENDS_WITHIN   1e9 /* ns: after a crash, its parent ends others */
 #define REST_LEAST    1e9 /* ns, of the recording after the end of a server */
 #define LINUX_SIGKILL 9
 
@@ -76,24 +75,13 @@ int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 		" coalesce(x.since, x.ts) - 100000000 GROUP BY x.pid, x.ts ORDER BY x.ts, x.pid";
 
 	s64 last = 0;
-	int ret = db_each(c->db, e, take_crash, &j->crash, sql, "id", j->about.id, ENDS_WITHIN);
+	int ret = db_each(c->db, e, take_crash, &j->crash, sql, "id", j->about.id, CRASH_ENDS);
 
 	if (ret == 0 && j->crash.pid && j->crash.ts + REST_LEAST < (double)c->duration)
 		ret = db_int(c->db, &last, e, was_last, "idi", j->about.id, j->crash.ts,
 			     j->crash.pid);
 	j->crash.last = last;
 	return ret;
-}
-
-bool verdict_crash_before(const struct judged *j, double start, double end)
-{
-	return j->crash.ended > 0 && j->crash.ts <= end && j->crash.ts >= start - ENDS_WITHIN;
-}
-
-bool verdict_crash_first(const struct judged *j)
-{
-	return j->crash.faults > 0 && j->kind == VERDICT_slower && !j->given &&
-	       j->closed.n * REQUEST_FAILED > verdict_harm(j);
 }
 
 /* What is known of the signal: its sender, and what it was for. */

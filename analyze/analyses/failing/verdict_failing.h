@@ -36,7 +36,8 @@ int verdict_name_server_say(struct analysis_ctx *c, struct judged *j, struct err
 
 /* verdict_crash.c: processes of the server that a signal ended while requests had no answer. */
 int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e);
-/* Requests that were lost by faults harm more than a change of latency next to them. */
+/* verdict_rank.c: requests that were lost by faults harm more than a change of latency next to
+ * them. */
 bool verdict_crash_first(const struct judged *j);
 /* Errors, or a change, right after a crash because of which others were ended. */
 bool verdict_crash_before(const struct judged *j, double start, double end);

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#define CRASH_ENDS 1e9 /* ns: after it, its parent ends others */
+
 /* Processes that a signal ended while requests on their connections had no answer; the first. */
 struct verdict_crash {
 	double n, ts, waiting;
@@ -56,7 +58,7 @@ struct verdict_outage {
 	double lost; /* attempts to connect that recorded clients made in vain */
 	s64 pid, next, port;
 	int code;   /* that it ended with; 0: by a signal, or in order */
-	s64 name;   /* of the last request that each of them read, which never has an answer; 0: none */
+	s64 name;   /* of the last request that each of them read, never answered; 0: none */
 	bool first; /* it is the problem */
 };
 

@@ -46,6 +46,17 @@ double verdict_harm(const struct judged *j)
 	}
 }
 
+bool verdict_crash_before(const struct judged *j, double start, double end)
+{
+	return j->crash.ended > 0 && j->crash.ts <= end && j->crash.ts >= start - CRASH_ENDS;
+}
+
+bool verdict_crash_first(const struct judged *j)
+{
+	return j->crash.faults > 0 && j->kind == VERDICT_slower && !j->given &&
+	       j->closed.n * REQUEST_FAILED > verdict_harm(j);
+}
+
 int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *ret_first,
 			 struct err *e)
 {
