@@ -28,7 +28,7 @@ static void answers(struct buf *x, int tid, int fd, int conn, long from, long to
 	for (t = from; t < to; t += 10 * MS)
 		buf_printf(x, &e,
 			   "%ld %d syscall nr=read fd=%d dur=1 ret=10\n"
-			   "+1000 %d head conn=%d pos=%ld len=10 name=1 requests=1\n"
+			   "+0 %d head conn=%d pos=%ld len=10 name=1 requests=1\n"
 			   "+90000 %d syscall nr=write fd=%d dur=1 ret=20\n",
 			   t, tid, fd, tid, conn, pos += 10, tid, fd);
 }
@@ -46,14 +46,15 @@ static void socket_of(struct buf *x, long ts, int pid, int fd, int ino, int role
 	buf_printf(x, &e, "\n");
 }
 
-/* Process 100 answers until 5 s, 200 from 8 s on. */
-static sqlite3 *outage(enum outage how)
+/* Process 100 answers until 5 s, 200 from 8 s on; last: the name of the last request it read. */
+static sqlite3 *outage_after(enum outage how, int last)
 {
 	long until = 5000 * MS, from = how == QUICK ? 5300 * MS : 8000 * MS;
 	long listens = how == OVERLAP ? 4900 * MS : how == LATER ? from - 2000 * MS : from;
 	int code = how == KILLED || how == ALONE ? 9 : how == FAILED ? 256 : 0;
 	struct buf x = { 0 };
 	struct err e = { 0 };
+	int i;
 
 	begin_host(&x);
 	buf_printf(&x, &e,
@@ -66,8 +67,21 @@ static sqlite3 *outage(enum outage how)
 	socket_of(&x, 5, 100, 20, 70, 2, 9);
 	buf_printf(&x, &e, "@cpu 0\n120 0 connection sock=90 ino=70 conn=90 family=2 side=1\n");
 	answers(&x, 100, 20, 90, 20 * MS, until);
-	buf_printf(&x, &e, "%ld 100 ended pid=100 parent=1 code=%d\n%ld 100 exit pid=100 code=%d\n",
+	if (last)
+		buf_printf(&x, &e,
+			   "%ld 100 syscall nr=read fd=20 dur=1 ret=10\n"
+			   "+0 100 head conn=90 pos=4990 len=10 name=%d requests=1\n",
+			   until - 5 * MS, last);
+	for (i = 1; i <= NAMES; i++)
+		buf_printf(&x, &e, "%ld 10%d exit pid=100\n", until, i);
+	buf_printf(&x, &e,
+		   "%ld 100 ended pid=100 parent=1 code=%d\n%ld 100 exit pid=100 code=%d\n"
+		   "+1000 100 switch next=0 state=128\n",
 		   until, code, until, code);
+	buf_printf(&x, &e, "@cpu 2\n");
+	for (i = NAMES; i >= 1; i--)
+		buf_printf(&x, &e, "%ld 0 switch next=10%d\n+500 10%d switch next=0 state=128\n",
+			   until - 1000 * i, i, i);
 	if (how != ALONE) {
 		buf_printf(&x, &e, "@cpu 1\n");
 		socket_of(&x, listens, 200, 3, how == INHERITED ? 60 : 61, 1, 0);
@@ -79,6 +93,28 @@ static sqlite3 *outage(enum outage how)
 		answers(&x, 200, 20, 91, from + 10 * MS, 9900 * MS);
 	}
 	return analysed(loaded_buf(&x), NULL);
+}
+
+static sqlite3 *outage(enum outage how)
+{
+	return outage_after(how, 0);
+}
+
+static void the_last_request_is_named(void **state)
+{
+	sqlite3 *db = outage_after(FAILED, 3);
+
+	(void)state;
+	is_number(db, FINDING_VALUE("outage_last", "name", "v.id"), 3);
+	is_number(db, FINDING_VALUE("outage_last", "name_n", "v.number"), 1);
+	db_close(db);
+	db = outage_after(FAILED, 1); /* others of its name were answered */
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_outage'", 1);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='outage_last'", 0);
+	db_close(db);
+	db = outage_after(KILLED, 3);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='outage_last'", 0);
+	db_close(db);
 }
 
 static void nothing_listens(void **state)
@@ -113,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(nothing_listens),
+		T(the_last_request_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,31 @@ static void a_slowdown_at_another_time_is_said_next_to_the_errors(void **state)
 	db_close(db);
 }
 
+/* The edge of a time range lies within a window, whose level is between. */
+static void errors_in_two_time_ranges(void **state)
+{
+	static const struct span twice[] = {
+		{ 4000, 5, 0, 0, 1000, 0 },	 { 5530, 5, 100, 503, 1000, 300 },
+		{ 7000, 5, 0, 0, 1000, 0 },	 { 8000, 5, 0, 0, 3000, 0 },
+		{ 9500, 5, 99, 503, 3000, 300 }, { 10000, 5, 0, 0, 3000, 0 }
+	};
+	static const struct span all[] = { { 8000, 5, 4, 503, 1000, 300 },
+					   { 10000, 5, 4, 503, 3000, 300 } };
+	sqlite3 *db = spans(twice, false);
+
+	(void)state;
+	is_text(db, FIRST, "problem errors");
+	is_within(db, "SELECT start FROM verdict", 3.9e9, 4.1e9);
+	is_within(db, "SELECT end FROM verdict", 5.4e9, 5.6e9);
+	is_number(db, VALUE("verdict_errors", "again"), 1);
+	is_within(db, VALUE("verdict_errors", "again_n"), 280, 300);
+	is_within(db, VALUE("verdict_errors", "again_end"), 9.4e9, 9.6e9);
+	db_close(db);
+	db = spans(all, false); /* at an even rate all the time */
+	is_number(db, "SELECT count(*) FROM finding WHERE kind LIKE 'verdict_errors%'", 0);
+	db_close(db);
+}
+
 static void the_share_is_of_the_name_that_fails(void **state)
 {
 	static const struct span one[] = { { 5000, 5, 0, 0, 300, 0 },
@@ -293,6 +318,7 @@ int main(void)
 		T(errors_are_no_baseline_of_what_did_not_fail),
 		T(a_slowdown_at_another_time_is_said_next_to_the_errors),
 		T(the_share_is_of_the_name_that_fails),
+		T(errors_in_two_time_ranges),
 		T(a_slowdown_that_harms_more_than_errors_comes_first),
 		T(other_errors_are_none),
 		T(fewer_requests_come_from_outside),

@@ -7,6 +7,7 @@
 #define OTHERS 4   /* connections that go on */
 #define STUCK  4   /* the others */
 #define LONG   100 /* rounds of one answer to each */
+#define MANY   12  /* connections whose host drops large segments */
 
 /* What becomes of the connections with large answers, from the half of the recording on. */
 struct way {
@@ -20,11 +21,11 @@ struct way {
 
 static const struct way doubling = { 200 * MS, 2, 9, false, false, false, true, STUCK, 0 };
 
-static void connections(struct text *x, const struct way *w)
+static void connections(struct text *x, const struct way *w, int n)
 {
 	int i;
 
-	for (i = 0; i < OTHERS + STUCK; i++) {
+	for (i = 0; i < n; i++) {
 		text_line(
 			x,
 			"20 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1 sport=80 "
@@ -75,7 +76,7 @@ static sqlite3 *ended(const struct way *w)
 	struct text x = { 0 };
 
 	head_of(&x, 0);
-	connections(&x, w);
+	connections(&x, w, OTHERS + STUCK);
 	for (k = 0; k < LONG; k++) {
 		for (i = 0; i < OTHERS && (w->others >= 0 || k <= LONG / 2); i++)
 			answer(&x, i, w->others > 0 && k % 2 ? 20000 : 200, &sent[i], true);
@@ -200,12 +201,54 @@ static void other_ends_are_not(void **state)
 	db_close(db);
 }
 
+/* From the half on no large answer is acknowledged, and none sent again: but one, if that arrives.
+ */
+static sqlite3 *dropped(int bytes, bool arrives)
+{
+	long sent[OTHERS + MANY] = { 0 };
+	struct text x = { 0 };
+	int i, k;
+
+	head_of(&x, 0);
+	connections(&x, &doubling, OTHERS + MANY);
+	for (k = 0; k < LONG; k++) {
+		for (i = 0; i < OTHERS; i++)
+			answer(&x, i, 200, &sent[i], true);
+		if (arrives && k == LONG * 3 / 4)
+			answer(&x, 0, bytes, &sent[0], true);
+		for (i = OTHERS; i < OTHERS + MANY && k <= LONG / 2; i++)
+			answer(&x, i, bytes, &sent[i], k < LONG / 2);
+		x.t += 40 * MS;
+	}
+	return judged(&x, NULL);
+}
+
+static void large_ones_that_the_host_drops(void **state)
+{
+	sqlite3 *db = dropped(20000, false);
+
+	(void)state;
+	is_verdict(db, "problem", "unacked");
+	is_number(db, "SELECT n FROM verdict", MANY);
+	is_number(db, PATH("largest"), 200);
+	is_number(db, PATH("least"), 20000);
+	is_number(db, "SELECT count(number) FROM finding_value WHERE name='segments'", 0);
+	db_close(db);
+	db = dropped(20000, true); /* as large, and acknowledged since */
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='unacked'", 0);
+	db_close(db);
+	db = dropped(200000, false); /* clients may read it slowly */
+	is_number(db, "SELECT count(*) FROM verdict WHERE kind='unacked'", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_that_never_arrive_are_a_problem),
 		cmocka_unit_test(clients_that_are_gone_are_not),
 		cmocka_unit_test(other_ends_are_not),
+		cmocka_unit_test(large_ones_that_the_host_drops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,9 @@
 /* A process that its parent sends one of these ends, by it or by an exit of its own. */
 #define FATAL "(4, 5, 6, 7, 8, 9, 11, 24, 25, 31)"
 
+/* By what the process did: SEGV, BUS, FPE, ILL. */
+#define FAULTS "(4, 7, 8, 11)"
+
 #define REST_LEAST    1e9 /* ns, of the recording after the end of a server */
 #define LINUX_SIGKILL 9
 
@@ -36,6 +39,8 @@ static int take_crash(void *arg, sqlite3_stmt *q, struct err *e)
 
 	(void)e;
 	x->n += waiting > 0;
+	x->faults += waiting > 0 && sqlite3_column_int(q, 4);
+	x->ended = fmax(x->ended, sqlite3_column_double(q, 5));
 	if (!x->pid || (waiting > 0 && !(x->waiting > 0))) {
 		x->pid = sqlite3_column_int64(q, 0);
 		x->signal = sqlite3_column_int(q, 1);
@@ -53,17 +58,24 @@ int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 		" server=?1) AND EXISTS (SELECT 1 FROM fd WHERE pid=?3 AND role='accepted' AND end BETWEEN ?2 -"
 		" 1000000 AND ?2 + 100000000)";
 	static const char sql[] =
-		"WITH x AS MATERIALIZED (SELECT x.pid, coalesce(nullif(x.signal, 0), s.signal) AS signal, x.ts, min(s.ts)"
+		"WITH own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1), d AS MATERIALIZED (SELECT o.pid, o.parent,"
+		" o.ts FROM process_exit o JOIN signal_sent s ON s.pid=o.pid AND iif(s.sender_pid, s.sender_pid,"
+		" s.tid)=o.parent AND s.ts BETWEEN o.ts - ?2 AND o.ts AND s.signal IN (3, 6, 9) WHERE o.pid IN (SELECT pid FROM own) GROUP BY o.pid, o.ts),"
+		" x AS MATERIALIZED (SELECT x.pid, x.parent, coalesce(nullif(x.signal, 0), s.signal) AS signal, x.ts, min(s.ts)"
 		" AS since FROM process_exit x LEFT JOIN signal_sent s ON s.pid=x.pid AND s.signal IN " FATAL
 		" AND iif(s.sender_pid, s.sender_pid, s.tid)=x.parent AND s.ts <= x.ts WHERE (x.signal NOT IN " ORDERLY
-		" OR s.signal NOT NULL) AND x.pid IN (SELECT pid FROM service WHERE server=?1) GROUP BY x.pid, x.ts), k AS MATERIALIZED (SELECT pid, end FROM"
+		" OR s.signal NOT NULL) AND (x.pid IN (SELECT pid FROM own) OR EXISTS (SELECT 1 FROM d WHERE"
+		" d.parent=x.parent AND d.ts BETWEEN x.ts AND x.ts + ?2)) GROUP BY x.pid, x.ts), k AS MATERIALIZED (SELECT pid, end FROM"
 		" request_closed WHERE NOT peer AND service IN " SERVICES_OF
 		" AND coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)))"
-		" SELECT x.pid, x.signal, x.ts, count(k.pid) FROM x LEFT JOIN k ON k.pid=x.pid AND k.end >="
+		" SELECT x.pid, x.signal, x.ts, count(k.pid), x.signal IN " FAULTS
+		" OR (x.signal=6 AND EXISTS"
+		" (SELECT 1 FROM signal_sent s WHERE s.pid=x.pid AND s.signal=6 AND s.sender_pid=x.pid)), (SELECT"
+		" count(*) FROM d WHERE d.parent=x.parent AND d.pid<>x.pid AND d.ts BETWEEN x.ts AND x.ts + ?2) FROM x LEFT JOIN k ON k.pid=x.pid AND k.end >="
 		" coalesce(x.since, x.ts) - 100000000 GROUP BY x.pid, x.ts ORDER BY x.ts, x.pid";
 
 	s64 last = 0;
-	int ret = db_each(c->db, e, take_crash, &j->crash, sql, "i", j->about.id);
+	int ret = db_each(c->db, e, take_crash, &j->crash, sql, "id", j->about.id, CRASH_ENDS);
 
 	if (ret == 0 && j->crash.pid && j->crash.ts + REST_LEAST < (double)c->duration)
 		ret = db_int(c->db, &last, e, was_last, "idi", j->about.id, j->crash.ts,
@@ -191,7 +203,8 @@ static bool is_why(const struct judged *j)
 	bool failing = j->kind == VERDICT_unanswered || j->kind == VERDICT_ended;
 	bool then = j->kind == VERDICT_errors || j->kind == VERDICT_pauses;
 
-	return failing || (then && j->crash.ts <= j->end && j->crash.ts >= j->start - 1e9);
+	return failing || (then && j->crash.ts <= j->end && j->crash.ts >= j->start - 1e9) ||
+	       (j->kind == VERDICT_slower && verdict_crash_before(j, j->start, j->end));
 }
 
 int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err *e)
@@ -225,6 +238,7 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 			VALUE_NUMBER("n", x->waiting > 0 ? x->waiting : NAN, ""),
 			VALUE_MAYBE("name", request_name, x->waiting == 1 ? d.name : 0),
 			VALUE_NUMBER("more", x->n > 1 ? x->n - 1 : NAN, ""),
+			VALUE_NUMBER("ended", x->ended > 0 ? x->ended : NAN, ""),
 			{ 0 },
 		};
 		const struct finding f = { FINDING_verdict_killed,

@@ -36,6 +36,11 @@ int verdict_name_server_say(struct analysis_ctx *c, struct judged *j, struct err
 
 /* verdict_crash.c: processes of the server that a signal ended while requests had no answer. */
 int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* verdict_rank.c: requests that were lost by faults harm more than a change of latency next to
+ * them. */
+bool verdict_crash_first(const struct judged *j);
+/* Errors, or a change, right after a crash because of which others were ended. */
+bool verdict_crash_before(const struct judged *j, double start, double end);
 /* Under j->finding, or on its own where that is about something else. */
 int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
@@ -46,6 +51,9 @@ int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err
 int verdict_calls_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 int verdict_calls_explain(struct analysis_ctx *c, const struct judged *j, bool *ret_explain,
 			  struct err *e);
+
+/* verdict_files.c: under j->finding, files that could be opened until the errors began. */
+int verdict_files_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
 /* verdict_open_files.c: under j->finding, what a process had open at the limit. */
 int verdict_open_files_say(struct analysis_ctx *c, const struct judged *j, s64 pid, s64 ts,

@@ -17,6 +17,7 @@ static int take_outage(void *arg, sqlite3_stmt *q, struct err *e)
 	double start = sqlite3_column_double(q, 0), end = sqlite3_column_double(q, 1);
 	struct verdict_outage *x = arg;
 	double n = x->n + 1, total = x->total + end - start;
+	s64 last = sqlite3_column_int64(q, 7), name = !x->n || x->name == last ? last : 0;
 
 	(void)e;
 	if (!x->n || end - start > x->end - x->start)
@@ -29,6 +30,7 @@ static int take_outage(void *arg, sqlite3_stmt *q, struct err *e)
 					      .lost = sqlite3_column_double(q, 6) };
 	x->n = n;
 	x->total = total;
+	x->name = name;
 	return 0;
 }
 
@@ -48,7 +50,9 @@ int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct l
 		" y.port=x.port AND y.ts > x.end AND y.ino<>x.ino AND y.pid<>x.pid WHERE x.signal NOT NULL GROUP BY"
 		" x.pid, x.port, x.ino) SELECT start, end, pid, next,"
 		" min(port) AS port, CASE WHEN signal=0 THEN code ELSE 0 END, (SELECT count(*) FROM connection k WHERE k.failed"
-		" AND k.error=111 AND k.ts BETWEEN g.start AND g.end AND k.remote LIKE '%:' || g.port) FROM g WHERE"
+		" AND k.error=111 AND k.ts BETWEEN g.start AND g.end AND k.remote LIKE '%:' || g.port), iif(signal=0 AND code, (SELECT k.name FROM request_closed k"
+		" WHERE k.pid=g.pid AND NOT k.peer AND k.read <= g.start AND k.end >= g.start ORDER BY k.read DESC"
+		" LIMIT 1), 0) FROM g WHERE"
 		" end - start >= CASE WHEN signal IN (0, 1, 2, 3, 15) THEN ?4 ELSE ?2 END AND NOT EXISTS (SELECT 1"
 		" FROM ears y WHERE y.port=g.port AND y.ts < g.end AND y.end > g.start AND y.pid<>g.pid) AND EXISTS"
 		" (SELECT 1 FROM s WHERE s.port=g.port AND last_send BETWEEN start - ?3 AND start + ?3) AND EXISTS"
@@ -62,6 +66,33 @@ int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct l
 		return ret;
 	return db_each(c->db, e, take_outage, &j->outage, sql, "ididi", j->about.id, l->pause,
 		       (s64)NEAR, EXIT_LONG, c->duration);
+}
+
+/* The request before an exit, if no other of its name was answered: else it is one of many. */
+static int put_last(struct analysis_ctx *c, const struct judged *j, struct err *e)
+{
+	const struct verdict_outage *x = &j->outage;
+	s64 n = 0;
+	int ret =
+		db_int(c->db, &n, e,
+		       "SELECT iif(EXISTS (SELECT 1 FROM request WHERE name=?1), 0, count(*)) FROM"
+		       " request_closed WHERE name=?1",
+		       "i", x->name);
+	const struct value values[] = {
+		VALUE_SUBJECT("name", request_name, x->name),
+		VALUE_NUMBER("times", x->n > 1 ? x->n : NAN, ""),
+		VALUE_NUMBER("name_n", (double)n, ""),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_outage_last,
+				   PROBLEM,
+				   OBSERVED,
+				   j->about,
+				   "SELECT * FROM request_closed",
+				   values,
+				   j->finding };
+
+	return ret < 0 || !n ? ret : finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
 int verdict_outage_say(struct analysis_ctx *c, struct judged *j, struct err *e)
@@ -90,6 +121,9 @@ int verdict_outage_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 				   values,
 				   0 };
 
+	int ret;
+
 	snprintf(port, sizeof(port), "%lld", (long long)x->port);
-	return finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	return ret < 0 || !x->name ? ret : put_last(c, j, e);
 }

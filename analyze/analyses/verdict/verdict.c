@@ -130,7 +130,7 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		ret = verdict_failing_read(c, j, l, e);
 	if (ret == 0)
 		ret = verdict_errors_first(c, j, &errors, e);
-	if (errors)
+	if (errors || (ret == 0 && verdict_crash_first(j)))
 		take_errors(j);
 	if (ret == 0)
 		verdict_failing(j, l);

@@ -74,6 +74,9 @@ struct verdict_errors {
 	double name_n, name_of, name_before; /* errors and answers of that name in it; %, outside */
 	struct buf code;		     /* most frequent */
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
+	bool apart;   /* as many in a time range that is not slow */
+	double again, again_n, again_end; /* other such time ranges; errors in them */
+	double logins; /* connections that were opened in it, where they are refused logins; 0 */
 	/* of the whole recording: */
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
 	bool each;	  /* logins: commands report it */
@@ -429,6 +432,7 @@ void verdict_take(struct judged *j, enum verdict_kind kind, double start, double
 
 /* verdict_rank.c: time that clients waited because of the problem, ns, over all requests. */
 double verdict_harm(const struct judged *j);
+#define REQUEST_FAILED 1e9 /* ns: it is sent again, or given up; as a SYN, first after 1 s */
 /*
  * More errors harm more than a change of latency that is not why: most of them are outside its time
  * ranges, or failed system calls explain them.

@@ -34,4 +34,7 @@ struct verdict_unacked {
 	double clients;
 	double least;		/* bytes, the shortest of them */
 	double passed, largest; /* answers to these addresses that they acknowledged since; bytes */
+	bool dropped, net;	/* none of them was sent again; such segments are recorded */
+	double fit;		/* of at most 64 KiB */
+	double arrived, since;	/* as large, acknowledged: before them; after the first of them */
 };

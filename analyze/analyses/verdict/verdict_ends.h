@@ -7,9 +7,13 @@
 
 #include <stdbool.h>
 
+#define CRASH_ENDS 1e9 /* ns: after it, its parent ends others */
+
 /* Processes that a signal ended while requests on their connections had no answer; the first. */
 struct verdict_crash {
 	double n, ts, waiting;
+	double faults; /* of these, by a fault of their own */
+	double ended;  /* processes of the server that its parent ended right after it */
 	s64 pid;
 	int signal;
 	bool last; /* no process of the server answered afterwards, connections were open */
@@ -54,6 +58,7 @@ struct verdict_outage {
 	double lost; /* attempts to connect that recorded clients made in vain */
 	s64 pid, next, port;
 	int code;   /* that it ended with; 0: by a signal, or in order */
+	s64 name;   /* of the last request that each of them read, never answered; 0: none */
 	bool first; /* it is the problem */
 };
 

@@ -6,10 +6,6 @@
 
 #include <math.h>
 
-/* A request that fails is sent again, or given up. The first retransmission of a SYN is after 1 s.
- */
-#define FAILED 1e9 /* ns */
-
 static double at_least(double ns)
 {
 	return ns > 0 ? ns : 0;
@@ -43,41 +39,37 @@ double verdict_harm(const struct judged *j)
 	case VERDICT_nagle:
 		return at_least(j->n * j->nagle.late);
 	case VERDICT_connect:
-		return isnan(k->latency) ? k->failed / 100 * k->requests * FAILED
+		return isnan(k->latency) ? k->failed / 100 * k->requests * REQUEST_FAILED
 					 : k->latency / 100 * k->requests * (j->queued + j->served);
 	default:
-		return at_least(j->n * FAILED);
+		return at_least(j->n * REQUEST_FAILED);
 	}
 }
 
-static bool is_slow_at(const struct judged *j, double at)
+bool verdict_crash_before(const struct judged *j, double start, double end)
 {
-	int i;
+	return j->crash.ended > 0 && j->crash.ts <= end && j->crash.ts >= start - CRASH_ENDS;
+}
 
-	for (i = 0; i < j->ranges; i++)
-		if (at >= j->range[i][0] && at < j->range[i][1])
-			return true;
-	return false;
+bool verdict_crash_first(const struct judged *j)
+{
+	return j->crash.faults > 0 && j->kind == VERDICT_slower && !j->given &&
+	       j->closed.n * REQUEST_FAILED > verdict_harm(j);
 }
 
 int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *ret_first,
 			 struct err *e)
 {
-	double in = 0, at, start = INFINITY;
+	double start = INFINITY;
 	int i;
 
 	*ret_first = false;
 	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->given ||
-	    j->more.n * FAILED <= verdict_harm(j))
+	    j->more.n * REQUEST_FAILED <= verdict_harm(j))
 		return 0;
-	for (i = 0; i < j->n_windows; i++) {
-		at = (i + 0.5) * j->width;
-		if (at >= j->more.start && at < j->more.end && is_slow_at(j, at))
-			in += j->traffic[i].errors;
-	}
 	for (i = 0; i < j->ranges; i++)
 		start = j->range[i][1] > j->more.start ? fmin(start, j->range[i][0]) : start;
-	*ret_first = 2 * in < j->more.n;
+	*ret_first = j->more.apart || verdict_crash_before(j, j->more.start, j->more.end);
 	/* what was slow before may be why connections, and open files, became many */
 	return *ret_first || start < j->more.start - 2 * j->width
 		       ? 0

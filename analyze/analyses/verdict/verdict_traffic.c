@@ -9,11 +9,27 @@
  */
 #include "verdict_levels.h"
 
+#include "analyze/analyses/failing/own_errors.h"
 #include "analyze/store/error_names.h"
 
 #include <stdlib.h>
 
 #define FEWER 0.9 /* of the outstanding requests: less demand */
+
+/* Most of the errors are in windows that are not slow: no latency is why. */
+static bool is_apart(const struct judged *j, const struct levels *v, int first, int last)
+{
+	double errors[2] = { 0 };
+	bool slow;
+	int i;
+
+	for (i = first; i <= last; i++) {
+		slow = verdict_in_ranges(JUDGED_RANGES(j), j->ranges,
+					 (v->window[i] + 0.5) * j->width);
+		errors[slow] += j->traffic[v->window[i]].errors;
+	}
+	return errors[0] > errors[1];
+}
 
 static void sum_errors(const struct judged *j, const struct levels *v, int first, int last,
 		       struct verdict_errors *in)
@@ -38,6 +54,24 @@ static void sum_errors(const struct judged *j, const struct levels *v, int first
 	in->good_before = (all[0] - errors[0]) / in->windows[0];
 	in->start = v->window[first] * j->width;
 	in->end = (v->window[last] + 1) * j->width;
+	in->apart = is_apart(j, v, first, last);
+}
+
+/* Refused logins are one error of several answers: they are counted in connections. */
+static int read_logins(struct analysis_ctx *c, const struct judged *j, int protocol, int status,
+		       struct verdict_errors *in, struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(DISTINCT remote) FROM fd WHERE role='accepted' AND ts >= ?2 AND ts < ?3 AND pid IN"
+		" (SELECT pid FROM service WHERE server=?1)";
+	bool each = false;
+	s64 n = 0;
+	int ret = 0;
+
+	if (is_login_error(protocol, status, in->code.data ? in->code.data : "", &each) && !each)
+		ret = db_int(c->db, &n, e, sql, "idd", j->about.id, in->start, in->end);
+	in->logins = fmax(n, n ? in->n : 0);
+	return ret;
 }
 
 /* Of the errors in the time range, the name with most of them, and the most frequent status. */
@@ -50,7 +84,7 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 		" m AS (SELECT protocol, status, code, count(*) AS n FROM x GROUP BY 1, 2, 3 ORDER BY n DESC"
 		" LIMIT 1) SELECT coalesce((SELECT name FROM x WHERE name IS NOT NULL GROUP BY name HAVING"
 		" 2 * count(*) > (SELECT count(*) FROM x)), 0), " ERROR_CODE_OF
-		", protocol <= 2 AND status BETWEEN 400 AND 499 FROM m e";
+		", protocol <= 2 AND status BETWEEN 400 AND 499, protocol, status FROM m e";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "idd", j->about.id, in->start, in->end);
 
@@ -61,6 +95,9 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 		in->name = sqlite3_column_int64(q, 0);
 		in->refused = sqlite3_column_int(q, 2) && in->good * l->factor >= in->good_before;
 		ret = buf_printf(&in->code, e, "%s", db_text(q, 1));
+		if (ret == 0)
+			ret = read_logins(c, j, sqlite3_column_int(q, 3), sqlite3_column_int(q, 4),
+					  in, e);
 	}
 	return db_end(q, ret);
 }
@@ -113,9 +150,9 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 {
 	struct verdict_errors most = { 0 }, one;
 	struct levels v = { .n = 0 };
+	double low, high, n = 0;
 	int i, first, last = -1;
-	double low, high;
-	bool ended;
+	bool ended, differ;
 
 	for (i = 0; i < j->n_windows; i++) {
 		if (j->traffic[i].answers <= 0)
@@ -126,7 +163,10 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 	if (v.n < 4 * LEVELS_SHORTEST || !(j->errors > 0))
 		return 0;
 	levels_find(&v, l->errors);
-	if (!levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) || low <= 0)
+	do /* a window of an edge raises the level next to it */
+		differ = levels_differ(&v, LEVELS_SHORTEST, LEVELS_ERROR, &low, &high) && low > 0;
+	while (!differ && levels_raise(&v));
+	if (!differ)
 		return 0;
 	while (levels_range(&v, last + 1, &first, &last)) {
 		if (clients_ended(c, j, v.window[first], v.window[last], &ended, e) < 0)
@@ -135,9 +175,20 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 			continue;
 		one = (struct verdict_errors){ 0 };
 		sum_errors(j, &v, first, last, &one);
-		if (one.n > most.n && one.share >= l->factor * one.before)
+		if (!(one.share >= l->factor * one.before))
+			continue;
+		n += one.n;
+		most.again++;
+		most.again_end = one.end;
+		one.apart |= most.apart && 2 * most.n >= one.n;
+		most.apart |= one.apart && 2 * one.n >= most.n;
+		one.again = most.again;
+		one.again_end = most.again_end;
+		if (one.n > 2 * most.n) /* the first of several */
 			most = one;
 	}
+	most.again--;
+	most.again_n = n - most.n;
 	*ret_errors = most;
 	if (!(most.n > 0))
 		return 0;
