@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a server itself does to the requests that its verdict is about. */
-#include "verdict.h"
+#include "verdict_names.h"
 
 int verdict_own(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	int ret = j->about.kind == SUBJECT_server ? verdict_timer(c, j, e) : 1;
 
 	return ret == 0 ? verdict_asks(c, j, e) : ret < 0 ? ret : 0;
+}
+
+int verdict_facts(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		  struct err *e)
+{
+	int ret = 0;
+
+	if (j->status != STATUS_PROBLEM || j->about.kind != SUBJECT_server)
+		return 0;
+	if (j->kind == VERDICT_slower)
+		ret = verdict_which(c, j, l, e);
+	if (ret == 0 && j->kind == VERDICT_pauses)
+		ret = verdict_oldest(c, j, e);
+	return ret == 0 && j->kind == VERDICT_pauses ? verdict_circle(c, j, e) : ret;
 }
