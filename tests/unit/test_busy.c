@@ -200,6 +200,36 @@ static void waits_after_new_waits_for_a_disk_are_one(void **state)
 	   "none", "", 1);
 }
 
+/* Each request waits for the CPU, later for twice as long; the next one comes after a gap. */
+static sqlite3 *queued(long gap)
+{
+	struct script s = { .facts = NULL };
+	long t = BEGIN;
+	int i;
+
+	for (i = 0; i < REQUESTS; i++) {
+		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
+		t += i < REQUESTS / 2 ? 2500000 : 5000000;
+		script_line(&s, 0, "%ld 200 switch next=100 prio=120", t);
+		script_line(&s, 0,
+			    "%ld 100 syscall_args nr=epoll_wait arg0=4 dur=%ld ret=1 flags=1",
+			    t + 1000, i < REQUESTS / 2 ? 2502000L : 5002000L);
+		script_line(&s, 0, "%ld 100 syscall nr=read fd=5 dur=2000 ret=10", t + 4000);
+		script_line(&s, 0, "%ld 100 syscall nr=write fd=5 dur=2000 ret=10", t + 10000);
+		script_line(&s, 0, "%ld 100 switch next=200 state=1", t + 12000);
+		t += 13000 + gap;
+	}
+	return analysed(changed(script_play(&s, "all", t, NULL), NO_IDLE), NULL);
+}
+
+/* Other programs have the CPUs, but one waits to be read all the time: that is no health. */
+static void a_queue_for_all_of_the_time_is_said(void **state)
+{
+	(void)state;
+	is(queued(0), "unchanged", "queue", 0);
+	is(queued(1000000), "none", "", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +242,7 @@ int main(void)
 		cmocka_unit_test(work_between_requests_is_one),
 		cmocka_unit_test(clients_that_are_hurt_are_one),
 		cmocka_unit_test(waits_after_new_waits_for_a_disk_are_one),
+		cmocka_unit_test(a_queue_for_all_of_the_time_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
