@@ -182,6 +182,20 @@ static const char late_sql[] =
 	" o.subject_kind=cause.subject_kind AND o.subject=cause.subject AND o.contribution > cause.contribution"  \
 	" AND o.category NOT IN ('queue','futex','runq'))"
 
+/* Columns: sentence, evidence. */
+static int take_causes(struct screen *s, sqlite3_stmt *q, struct err *e)
+{
+	int ret = 0;
+
+	while (s->n_causes < SCREEN_CAUSES && ret == 0 && (ret = db_step(q, e)) > 0) {
+		struct screen_cause *c = &s->causes[s->n_causes++];
+
+		c->sure = sure_of(db_text(q, 1));
+		ret = buf_printf(&c->text, e, "%s", db_text(q, 0));
+	}
+	return db_end(q, ret);
+}
+
 /* Under the finding; for slower requests, the first answer of the analysis causes. */
 static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
@@ -220,15 +234,7 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 			       "ii", finding, s->server);
 	if (ret < 0)
 		return ret;
-	while (s->n_causes < SCREEN_CAUSES && (ret = db_step(q, e)) > 0) {
-		struct screen_cause *c = &s->causes[s->n_causes++];
-
-		c->sure = sure_of(db_text(q, 1));
-		ret = buf_printf(&c->text, e, "%s", db_text(q, 0));
-		if (ret < 0)
-			break;
-	}
-	return db_end(q, ret);
+	return take_causes(s, q, e);
 }
 
 /*
@@ -283,6 +289,18 @@ static int read_upstream_cause(struct screen *s, sqlite3 *db, s64 finding, struc
 			ret = buf_printf(&c->text, e, ": %s", db_text(q, 1));
 	}
 	return db_end(q, ret);
+}
+
+/* Next to the causes, which requests these are about. */
+static int read_which(struct screen *s, sqlite3 *db, struct err *e)
+{
+	static const char sql[] =
+		"SELECT sentence(id), evidence FROM finding WHERE kind IN ('verdict_process', 'verdict_few_dear', 'verdict_larger', 'verdict_disk_waits', 'verdict_oldest', 'verdict_circle')"
+		" AND subject_kind='server' AND subject=?1 ORDER BY id";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "i", s->server);
+
+	return ret < 0 ? ret : take_causes(s, q, e);
 }
 
 static int read_range(struct screen *s, sqlite3 *db, struct err *e)
@@ -373,24 +391,6 @@ static int read_hint(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 	return ret < 0 || !id ? ret : say_finding(&s->hint, db, id, e);
 }
 
-/* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
- * they are said next to any problem, as more errors are that harm less. */
-static int read_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
-{
-	static const char sql[] =
-		"SELECT sentence(f.id) FROM finding f WHERE kind IN ('verdict_accept', 'verdict_errors',"
-		" 'verdict_errors_name', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then') AND id<>?2 AND subject_kind='server' AND"
-		" subject=?1 AND (kind IN ('verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then') OR ?3) ORDER BY id";
-	sqlite3_stmt *q;
-	int ret = db_query(&q, db, e, sql, "iii", s->server, finding, (s64)s->problems);
-
-	if (ret < 0)
-		return ret;
-	while (ret >= 0 && (ret = db_step(q, e)) > 0)
-		ret = buf_printf(&s->also, e, "%s%s", s->also.len ? " " : "", db_text(q, 0));
-	return db_end(q, ret);
-}
-
 /* Whether analysis causes says why, and whether pauses are there instead. */
 static int read_more(struct screen *s, sqlite3 *db, struct err *e)
 {
@@ -433,9 +433,11 @@ int screen_read(struct screen *s, sqlite3 *db, struct err *e)
 	if (ret == 0 && finding)
 		ret = read_causes(s, db, finding, e);
 	if (ret == 0)
+		ret = read_which(s, db, e);
+	if (ret == 0)
 		ret = read_upstream_cause(s, db, finding, e);
 	if (ret == 0)
-		ret = read_also(s, db, finding, e);
+		ret = screen_also(s, db, finding, e);
 	if (ret == 0)
 		ret = read_hint(s, db, finding, e);
 	if (ret == 0)

@@ -48,6 +48,8 @@ void screen_free(struct screen *s);
 
 /* screen_others.c: other servers with a problem, by rank; the rest as numbers. */
 int screen_others(struct screen *s, sqlite3 *db, struct err *e);
+/* What is said next to the problem, finding. */
+int screen_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e);
 
 /* screen_moments.c: the worst moments. */
 int screen_moments(struct screen *s, sqlite3 *db, struct err *e);

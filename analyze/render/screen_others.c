@@ -91,3 +91,21 @@ int screen_others(struct screen *s, sqlite3 *db, struct err *e)
 		ret = count_others(s, db, named, e);
 	return ret < 0 ? ret : buf_printf(&s->others, e, " (-a verdict).");
 }
+
+/* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
+ * they are said next to any problem, as more errors are that harm less. */
+int screen_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
+{
+	static const char sql[] =
+		"SELECT sentence(f.id) FROM finding f WHERE kind IN ('verdict_accept', 'verdict_errors',"
+		" 'verdict_errors_name', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then') AND id<>?2 AND subject_kind='server' AND"
+		" subject=?1 AND (kind IN ('verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then') OR ?3) ORDER BY id";
+	sqlite3_stmt *q;
+	int ret = db_query(&q, db, e, sql, "iii", s->server, finding, (s64)s->problems);
+
+	if (ret < 0)
+		return ret;
+	while (ret >= 0 && (ret = db_step(q, e)) > 0)
+		ret = buf_printf(&s->also, e, "%s%s", s->also.len ? " " : "", db_text(q, 0));
+	return db_end(q, ret);
+}

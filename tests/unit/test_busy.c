@@ -159,6 +159,77 @@ static void clients_that_are_hurt_are_one(void **state)
 	   "problem", "slower", 0);
 }
 
+/* A short wait for the disk; other programs have the CPU until then, or for longer. */
+static long waits_for_disk(struct script *s, long t, long on)
+{
+	script_line(s, 0, "%ld 100 block_start request=1 dev=0xfe00000 bytes=4096 sector=8",
+		    t - 400);
+	script_line(s, 0, "%ld 100 switch next=200 state=2 flags=2", t);
+	script_line(s, 1, "%ld 0 block_issue request=1 dev=0xfe00000 bytes=4096 sector=8", t + 100);
+	script_line(s, 1, "%ld 0 block_complete request=1 dev=0xfe00000 bytes=4096 sector=8",
+		    t + 400000);
+	script_line(s, 1, "%ld 0 waking target=100 cpu=0 context=2", t + 401000);
+	script_line(s, 0, "%ld 200 switch next=100", t + on);
+	return t + on + 1000;
+}
+
+static long disk_and_wakes(struct script *s, long t)
+{
+	return waits_for_disk(s, t, 500000);
+}
+
+static long disk_and_wakes_late(struct script *s, long t)
+{
+	return waits_for_disk(s, t, 2000000);
+}
+
+/* A wait for the CPU after a wait for the disk that is new is due to the disk. */
+static void waits_after_new_waits_for_a_disk_are_one(void **state)
+{
+	sqlite3 *db = judged(disk_and_wakes_late, NO_IDLE);
+
+	(void)state;
+	is_within(db, FINDING_VALUE("verdict_disk_waits", "n", "v.number"), 0.9, 1);
+	is_within(db, FINDING_VALUE("verdict_disk_waits", "part", "v.number"), 90, 100);
+	is(db, "problem", "slower", 0);
+	/* the disk was not waited for more often */
+	db = judged(preempted, HALF);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_disk_waits'", 0);
+	is(db, "problem", "slower", 0);
+	is(analysed(changed(halves(disk_and_wakes, disk_and_wakes_late, NULL), NO_IDLE), NULL),
+	   "none", "", 1);
+}
+
+/* Each request waits for the CPU, later for twice as long; the next one comes after a gap. */
+static sqlite3 *queued(long gap)
+{
+	struct script s = { .facts = NULL };
+	long t = BEGIN;
+	int i;
+
+	for (i = 0; i < REQUESTS; i++) {
+		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
+		t += i < REQUESTS / 2 ? 2500000 : 5000000;
+		script_line(&s, 0, "%ld 200 switch next=100 prio=120", t);
+		script_line(&s, 0,
+			    "%ld 100 syscall_args nr=epoll_wait arg0=4 dur=%ld ret=1 flags=1",
+			    t + 1000, i < REQUESTS / 2 ? 2502000L : 5002000L);
+		script_line(&s, 0, "%ld 100 syscall nr=read fd=5 dur=2000 ret=10", t + 4000);
+		script_line(&s, 0, "%ld 100 syscall nr=write fd=5 dur=2000 ret=10", t + 10000);
+		script_line(&s, 0, "%ld 100 switch next=200 state=1", t + 12000);
+		t += 13000 + gap;
+	}
+	return analysed(changed(script_play(&s, "all", t, NULL), NO_IDLE), NULL);
+}
+
+/* Other programs have the CPUs, but one waits to be read all the time: that is no health. */
+static void a_queue_for_all_of_the_time_is_said(void **state)
+{
+	(void)state;
+	is(queued(0), "unchanged", "queue", 0);
+	is(queued(1000000), "none", "", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +241,8 @@ int main(void)
 		cmocka_unit_test(more_requests_are_no_more_cpu_time),
 		cmocka_unit_test(work_between_requests_is_one),
 		cmocka_unit_test(clients_that_are_hurt_are_one),
+		cmocka_unit_test(waits_after_new_waits_for_a_disk_are_one),
+		cmocka_unit_test(a_queue_for_all_of_the_time_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

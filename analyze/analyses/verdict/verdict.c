@@ -162,8 +162,8 @@ static int judge_rest(struct analysis_ctx *c, struct judged *j, const struct lim
 		take_locked(j);
 		return 0;
 	}
-	if (ret == 0 && !(j->busy > 0))
-		ret = judge_level(c, j, l, e);
+	if (ret == 0)
+		ret = j->busy > 0 ? verdict_level(c, j, l, e) : judge_level(c, j, l, e);
 	if (ret == 0)
 		ret = db_int(
 			c->db, &unseen, e,

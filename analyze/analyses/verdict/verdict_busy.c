@@ -114,6 +114,18 @@ static int read_sides(struct analysis_ctx *c, struct busy *b, s64 server, struct
 	return ret;
 }
 
+/*
+ * Run-queue latency that was added to a request, ns. A request that waits for a disk more often
+ * than outside waits for a CPU after each of these: that is of the disk, not of other programs.
+ */
+static double added_runq(const struct spent *out, const struct spent *in)
+{
+	double further = in->disks / in->n - out->disks / out->n;
+	double each = in->wakes > 0 ? in->woken / in->wakes : 0;
+
+	return in->in[IN_runq] / in->n - out->in[IN_runq] / out->n - fmax(further, 0) * each;
+}
+
 static double runq_share(const struct busy *b)
 {
 	const struct spent *out = &b->side[0], *in = &b->side[1];
@@ -265,7 +277,7 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 	for (i = 0; i < n; i++)
 		length += ranges[i][1] - ranges[i][0];
 	added = in->total / in->n - out->total / out->n;
-	runq = in->in[IN_runq] / in->n - out->in[IN_runq] / out->n;
+	runq = added_runq(out, in);
 	if (ret == 0)
 		ret = no_idle_cpu(c, &b, &full, e);
 	/* the server's own CPU time of a request alone is a problem: a host does not change that */

@@ -116,7 +116,7 @@ static void judge_wait(struct judged *j, const struct level *v, const struct lim
 
 static void judge_queue(struct judged *j, const struct limits *l)
 {
-	bool full = j->idle <= SATURATED;
+	bool full = j->idle <= SATURATED && !(j->busy > 0); /* by other programs */
 
 	if (j->waiting < 100 - SATURATED || j->queued < l->latency ||
 	    mean_of(j) < l->factor * j->served)
@@ -180,10 +180,11 @@ int verdict_level(struct analysis_ctx *c, struct judged *j, const struct limits 
 	if (ret < 0 || v.of.total <= 0)
 		goto out;
 	j->waiting = instants(c, &v);
-	judge_wait(j, &v, l);
+	if (!(j->busy > 0)) /* else it is known what they wait for */
+		judge_wait(j, &v, l);
 	if (j->status == STATUS_NONE)
 		judge_queue(j, l);
-	if (j->status == STATUS_NONE)
+	if (j->status == STATUS_NONE && !(j->busy > 0))
 		ret = judge_cost(c, j, &v, l, e);
 out:
 	spent_free(&v.of);

@@ -51,3 +51,16 @@ int verdict_waited_for(struct analysis_ctx *c, const struct judged *j, const str
  * thread when the others waited for it, if there is one.
  */
 int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/*
+ * Facts next to the finding of j: what the verdict finds under it is all of its cause.
+ * verdict_which.c: of slower requests, by name: those of one process, a few that need most of the
+ * CPU time, or larger ones. verdict_oldest.c: the names that have waited longest at the end.
+ * verdict_circle.c: the server waits for itself.
+ */
+int verdict_facts(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		  struct err *e);
+int verdict_which(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		  struct err *e);
+int verdict_oldest(struct analysis_ctx *c, const struct judged *j, struct err *e);
+int verdict_circle(struct analysis_ctx *c, const struct judged *j, struct err *e);

@@ -476,6 +476,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_cycle_say(c, j, l, e);
 	if (ret == 0 && j->status == STATUS_PROBLEM)
 		ret = verdict_just_then(c, j, e);
+	if (ret == 0)
+		ret = verdict_facts(c, j, l, e);
 	if (ret == 0 && says[j->kind].crash)
 		ret = verdict_crash_say(c, j, e);
 	if (ret == 0 && says[j->kind].connect && !(j->kind == VERDICT_errors && j->always.of_name))

@@ -62,6 +62,9 @@ static void add_state(struct spent *s, double *sums, const void *wait)
 		return;
 	input = row->state == STATE_poll && s->many[at / 8] & 1 << at % 8;
 	sums[input ? IN_server : in_of[row->state]] += (double)row->dur;
+	s->disks += in_of[row->state] == IN_disk;
+	s->wakes += row->state == STATE_woken;
+	s->woken += row->state == STATE_woken ? (double)row->dur : 0;
 	s->preempted += row->state == STATE_preempted ? (double)row->dur : 0;
 }
 
@@ -120,6 +123,7 @@ static int split(struct spent *s, sqlite3 *db, s64 server, double from, double t
 		ret = read_own(db, server, from, to, &own, e);
 	s->in[IN_queue] += own * s->in[IN_runq];
 	s->in[IN_runq] *= 1 - own;
+	s->woken *= 1 - own;
 	return ret;
 }
 

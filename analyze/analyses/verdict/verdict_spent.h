@@ -23,7 +23,9 @@ struct spent {
 	u8 *of, *many; /* by rowid - 1: a bit for each request; of several receives */
 	s64 rows;
 	double n, total, queued;
-	double preempted; /* ns, of IN_runq: the thread had the CPU and wanted more of it */
+	double wakes, woken; /* waits of IN_runq after a sleep, and their time, ns */
+	double disks;	     /* waits of IN_disk */
+	double preempted;    /* ns, of IN_runq: the thread had the CPU and wanted more of it */
 	/* ns; queue: for other requests, which includes the CPU of the server's own threads */
 	double in[N_IN], before[N_IN];
 };
