@@ -10,6 +10,7 @@ struct chosen {
 	bool wanted;
 	row_fn fn;
 	void *arg;
+	s64 paced; /* these are wanted as well */
 };
 
 static int take(void *arg, s64 rowid, const void *request, struct err *e)
@@ -21,7 +22,7 @@ static int take(void *arg, s64 rowid, const void *request, struct err *e)
 		c->service = row->service;
 		c->wanted = idmap_get(&c->services, (u64)row->service) != NULL;
 	}
-	return row->lossy || !c->wanted || row->paced ||
+	return row->lossy || !c->wanted || (row->paced && row->paced != c->paced) ||
 			       (row->name != BULK_NULL && idmap_get(&c->awaiting, (u64)row->name))
 		       ? 0
 		       : c->fn(c->arg, rowid, row, e);
@@ -36,7 +37,10 @@ int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e)
 int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn, void *arg,
 		  struct err *e)
 {
-	struct chosen c = { .fn = fn, .arg = arg, .service = BULK_NULL };
+	struct chosen c = { .fn = fn,
+			    .arg = arg,
+			    .service = BULK_NULL,
+			    .paced = set & COLUMN_OF(request, paced) ? PACED_REQUEST : 0 };
 	int ret = db_each(db, e, db_idmap, &c.services, services, "i", key);
 
 	if (ret == 0)

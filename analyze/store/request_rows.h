@@ -19,8 +19,9 @@ int awaiting_names(struct idmap *ret, sqlite3 *db, struct err *e);
 
 /*
  * fn for the requests of services, without those during losses, those that await something, and
- * those that wait for their clients to take the answer: their ts, dur, queued and name, and the
- * columns of the set. The query has one parameter, key, and returns the services' ids.
+ * those that wait for their clients: their ts, dur, queued and name, and the columns of the set; if
+ * paced is one, also those that wait for their clients to send the rest. The query has one
+ * parameter, key, and returns the services' ids.
  */
 int requests_each(sqlite3 *db, u32 set, const char *services, s64 key, row_fn fn, void *arg,
 		  struct err *e);

@@ -12,6 +12,9 @@
 
 #define BULK_NULL INT64_MIN /* this value becomes NULL */
 
+/* request.paced: not judged, but it is work of the server */
+#define PACED_REQUEST 2
+
 /* file_lock_holder.failed */
 #define LOCK_FAILED 1
 #define LOCK_WAITS  2 /* when the recording ends */

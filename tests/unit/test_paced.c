@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Answers that their clients take slowly: request.blocked, and what the verdict makes of it. */
+/*
+ * Answers that their clients take slowly, and requests that they send slowly: request.blocked,
+ * request.rest, and what the verdict makes of them.
+ */
 #include "tests/lib/unit.h"
 
 #include "tests/lib/judging.h"
@@ -119,11 +122,104 @@ static void downloads_are_not_judged(void **state)
 	db_close(db);
 }
 
+static void parts(struct text *x, bool arrive, bool read, int pos)
+{
+	int fd;
+
+	for (fd = 9; fd < 19 && arrive; fd++)
+		text_line(x, "%ld 0 segment conn=%d pos=%d len=29 unread=0", x->t += 1000, fd, pos);
+	text_line(x, "%ld 0 switch next=100", x->t += 1000);
+	for (fd = 9; fd < 19 && read; fd++) {
+		text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x->t += 1000,
+			  fd);
+		if (pos)
+			text_line(x, "%ld 100 syscall nr=write fd=%d ret=9 dur=200", x->t += 1000,
+				  fd);
+	}
+	text_line(x, "%ld 100 switch next=0 state=1", x->t += 1000);
+	x->t += MS;
+}
+
+/* Ten requests in two parts next to others; late: the second has arrived, and is not read. */
+static sqlite3 *uploads(bool late)
+{
+	struct text x = { 0 };
+
+	srand(3);
+	connections(&x, true);
+	many(&x, 500, 100000, 2 * MS);
+	parts(&x, true, true, 0);
+	if (late)
+		parts(&x, true, false, 29);
+	many(&x, 500, 100000, 2 * MS);
+	parts(&x, !late, true, 29);
+	many(&x, 50, 100000, 2 * MS);
+	return judged(&x, NULL);
+}
+
+static void uploads_are_not_judged(void **state)
+{
+	sqlite3 *db = uploads(false);
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM request WHERE rest > 1000000000", 10);
+	is_number(db, "SELECT count(*) FROM request WHERE paced=2", 10);
+	is_verdict(db, "none", "");
+	is_below(db, "SELECT max FROM verdict", 10e6);
+	is_number(db, FINDING_VALUE("verdict_paced", "n", "v.number"), 10);
+	db_close(db);
+	/* the server reads late what had arrived */
+	db = uploads(true);
+	is_number(db, "SELECT sum(paced) FROM request", 0);
+	is_above(db, "SELECT max FROM verdict", 1e9);
+	db_close(db);
+}
+
+#define PART(ts, pos, len) #ts " 0 segment conn=1 pos=" #pos " len=" #len " unread=0\n"
+#define READS(ts, pos, len, of)                                                         \
+#ts " 100 syscall nr=read fd=5 ret=" #len "\n" #ts " 100 head conn=1 pos=" #pos \
+	    " len=" #len " " of "\n"
+
+/* A handler that does not read the body: its server does, after the answer. */
+static void a_body_read_after_the_answer(void **state)
+{
+	sqlite3 *db = loaded(
+		HOST "3000 0 request_name id=1 protocol=1 name=\"POST /\"\n" PART(5000, 0, 10)
+			READS(6000, 0, 10, "name=1 requests=1 rest=4") WRITE(7000, 5) PART(
+				7500, 10, 4) READS(8000, 10, 4, "requests=0") PART(50000, 14, 10)
+				READS(51000, 14, 10, "name=1 requests=1 rest=0") WRITE(52000, 5));
+
+	(void)state;
+	is_number(db, "SELECT count(*) FROM request", 2);
+	is_number(db, "SELECT max(dur + queued) FROM request", 2000);
+	is_number(db, "SELECT max(recv_bytes) FROM request", 14);
+	is_number(db, "SELECT sum(rest) FROM request", 0);
+	db_close(db);
+	/* it answers more after the body: the client sent that late */
+	db = loaded(HOST "3000 0 request_name id=1 protocol=1 name=\"POST /\"\n" PART(5000, 0, 10)
+			    READS(6000, 0, 10, "name=1 requests=1 rest=4") WRITE(7000, 5)
+				    PART(47000, 10, 4) READS(48000, 10, 4, "requests=0")
+					    WRITE(49000, 5));
+	is_number(db, "SELECT dur + queued FROM request", 44000);
+	is_number(db, "SELECT rest FROM request", 40000);
+	db_close(db);
+	/* as long as more than was announced: of the next request */
+	db = loaded(HOST "3000 0 request_name id=1 protocol=1 name=\"POST /\"\n" PART(5000, 0, 10)
+			    READS(6000, 0, 10, "name=1 requests=1 rest=4") WRITE(7000, 5)
+				    PART(7500, 10, 14)
+					    READS(8000, 10, 14, "name=1 requests=1 first=4")
+						    WRITE(9000, 5));
+	is_number(db, "SELECT count(*) FROM request", 2);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(from_a_send_that_would_block_to_the_next),
 		cmocka_unit_test(downloads_are_not_judged),
+		cmocka_unit_test(uploads_are_not_judged),
+		cmocka_unit_test(a_body_read_after_the_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

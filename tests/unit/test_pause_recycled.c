@@ -68,11 +68,44 @@ static void what_only_looks_so(void **state)
 	}
 }
 
+/* As at a reload: 100 was forked before 200 ended; before: whether it had answered. */
+static sqlite3 *reloaded(bool before)
+{
+	struct text x = { 0 };
+
+	head(&x);
+	many(&x, before ? 100 : 200, 600, MS);
+	many(&x, 200, 100, MS);
+	text_line(&x, "%ld 300 signal_sent target=50 pid=50 number=1 sender=300", x.t - 9 * MS);
+	text_line(&x, "%ld 100 syscall nr=read fd=5 ret=29 count=99 dur=200", x.t);
+	sleeps(&x, "epoll_wait", -1, 0);
+	text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", x.t - 1);
+	return judged_after(&x, AS_WORKERS "UPDATE process SET end=end + 50000000 WHERE pid=200;"
+					   "UPDATE signal_sent SET pid=50, sender='sh', tid=300;");
+}
+
+static void all_workers_are_replaced(void **state)
+{
+	sqlite3 *db = reloaded(false);
+
+	(void)state;
+	is_number(db, FINDING_VALUE("pause_recycled", "worker", "v.id"), 200);
+	is_number(db, FINDING_VALUE("pause_recycled", "next", "v.id"), 100);
+	is_number(db, FINDING_VALUE("pause_recycled", "parent", "v.id"), 50);
+	is_text(db, FINDING_VALUE("pause_recycled", "sender", "v.text"), "sh[300]");
+	db_close(db);
+	/* one that answered before is there */
+	db = reloaded(true);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='pause_recycled'", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_worker_is_replaced),
 		T(what_only_looks_so),
+		T(all_workers_are_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,11 +79,63 @@ static void what_only_looks_so(void **state)
 	}
 }
 
+/* Stopped for 300 ms. Signals: of a debugger, of kill(2); earlier, of a stop that had ended. */
+static sqlite3 *stopped(const char *signal, bool earlier)
+{
+	struct text x = { 0 };
+
+	head(&x);
+	many(&x, 100, 600, MS);
+	wakes(&x);
+	if (signal)
+		text_line(&x, "%ld 300 signal_sent target=100 pid=100 sender=300 %s", x.t, signal);
+	if (earlier) {
+		text_line(&x, "%ld 100 switch next=0 state=4", x.t += 1000);
+		text_line(&x, "%ld 0 waking target=100\n%ld 0 switch next=100", x.t + 2000,
+			  x.t + 3000);
+		x.t += 4000;
+	}
+	text_line(&x, "%ld 100 switch next=0 state=4", x.t += 1000);
+	text_line(&x, "%ld 0 waking target=100\n%ld 0 switch next=100", x.t + 300 * MS,
+		  x.t + 300 * MS + 1000);
+	x.t += 301 * MS;
+	return judged(&x);
+}
+
+#define STOPS "SELECT count(*) FROM finding WHERE kind='pause_stopped'"
+
+static void what_stopped_it(void **state)
+{
+	sqlite3 *db = stopped("number=19 code=128", false);
+
+	(void)state;
+	is_number(db, FINDING_VALUE("pause_stopped", "process", "v.id"), 100);
+	is_text(db, FINDING_VALUE("pause_stopped", "tracer", "v.text"), "debugger");
+	is_number(db, FINDING_VALUE("pause_stopped", "signal", "count(v.text)"), 0);
+	db_close(db);
+	db = stopped("number=19 code=0", false);
+	is_text(db, FINDING_VALUE("pause_stopped", "signal", "v.text"), "SIGSTOP");
+	is_number(db, FINDING_VALUE("pause_stopped", "tracer", "count(v.text)"), 0);
+	db_close(db);
+	/* the freezer sends none; another signal; that of a stop before */
+	db = stopped(NULL, false);
+	is_number(db, STOPS, 0);
+	is_above(db, "SELECT max(stopped) FROM pause", 299e6);
+	db_close(db);
+	db = stopped("number=15 code=0", false);
+	is_number(db, STOPS, 0);
+	db_close(db);
+	db = stopped("number=19 code=0", true);
+	is_number(db, STOPS, 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(files_are_read_again),
 		T(what_only_looks_so),
+		T(what_stopped_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

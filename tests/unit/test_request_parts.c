@@ -6,6 +6,8 @@
 #include "tests/lib/pooled.h"
 
 #define REQUESTS 400
+/* Of those in parts: the first are as uploads between others, until most are so (request.paced). */
+#define JUDGED_LEAST (REQUESTS / 2 - 31)
 /* Of four connections in turn: none overlaps. */
 static long every = 10 * POOL_MS, later_by = 8 * POOL_MS;
 
@@ -125,12 +127,12 @@ static void its_client_is_said(void **state)
 
 	(void)state;
 	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
-	is_number(db, FINDING_VALUE("verdict_parts", "n", "v.number"), REQUESTS / 2);
+	is_within(db, FINDING_VALUE("verdict_parts", "n", "v.number"), JUDGED_LEAST, REQUESTS / 2);
 	is_within(db, FINDING_VALUE("verdict_parts", "rest", "v.number"), 7.9e6, 8.0e6);
 	is_within(db, FINDING_VALUE("verdict_parts", "of_client", "v.number"), 74, 76);
 	is_text(db,
-		"SELECT c.address FROM finding_value v JOIN client c ON c.id=v.id WHERE v.name='client' AND"
-		" v.kind='client'",
+		"SELECT c.address FROM finding f JOIN finding_value v ON v.finding=f.id JOIN client c ON"
+		" c.id=v.id WHERE f.kind='verdict_parts' AND v.name='client'",
 		"10.0.0.9");
 	is_number(db, "SELECT count(*) FROM pause WHERE dur > 1000000", 0);
 	is_number(db, FINDING_VALUE("verdict_parts", "ack", "count(v.number)"), 0);
@@ -172,7 +174,7 @@ static void waits_for_a_delayed_ack_are_said(void **state)
 	db_close(db);
 	later_by = 56 * POOL_MS;
 	db = received(IN_PARTS, true);
-	is_number(db, FINDING_VALUE("verdict_parts", "n", "v.number"), REQUESTS / 2);
+	is_within(db, FINDING_VALUE("verdict_parts", "n", "v.number"), JUDGED_LEAST, REQUESTS / 2);
 	is_number(db, FINDING_VALUE("verdict_parts", "ack", "count(v.number)"), 0);
 	db_close(db);
 	every = 10 * POOL_MS;

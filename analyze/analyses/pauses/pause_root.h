@@ -126,6 +126,8 @@ int pause_rest_put(struct analysis_ctx *c, const struct judged *j, const struct 
 int pause_recycled_put(struct analysis_ctx *c, const struct judged *j, s64 pid, struct err *e);
 /* pause_signal.c: the same: a signal after which the thread opened files and answered nothing. */
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
+/* The signal that stopped the thread. */
+int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
 /* pause_calls.c: the same: the calls on one file that are most of the pauses. */
 int pause_calls_put(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e);
 /* pause_others.c: how many other threads with a request did the same as that of the pause. */

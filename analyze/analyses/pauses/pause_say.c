@@ -14,6 +14,8 @@
  */
 #define CAUSE_LEAST 25.0 /* % */
 
+#define SAID_LEAST 1.0 /* %, of the pauses: less explains nothing */
+
 #define ROOT_FIRST 50 /* %, of the pause: such an end of its chain is said first */
 
 static const char *const did_says[N_DID] = {
@@ -139,7 +141,7 @@ static int put_pause_cause(struct analysis_ctx *c, const struct judged *j, struc
 	struct finding f = { FINDING_pause_cause, PROBLEM, OBSERVED, j->about, NULL, values,
 			     j->finding };
 
-	if (!(largest_share(p) > 0))
+	if (!(largest_share(p) >= SAID_LEAST))
 		return 0;
 	f.evidence = runq && p->quota.cgroup ? OVERLAP : waker ? CAUSAL : OBSERVED;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
@@ -236,7 +238,8 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	if (ret == 0 && p->largest == DID_input && p->root.tid <= 0)
 		ret = pause_awaited_put(c, j, e);
 	if (ret == 0)
-		ret = pause_signal_put(c, j, p->tid, e);
+		ret = p->largest == DID_stopped ? pause_stopped_put(c, j, p->tid, e)
+						: pause_signal_put(c, j, p->tid, e);
 	if (ret == 0)
 		ret = put_calls(c, j, p, of_disk, e);
 	if (ret == 0 && p->green)

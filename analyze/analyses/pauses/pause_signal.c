@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A signal that asks a process to read its files again (SIGHUP): its thread opens files after it,
- * and answers nothing from the first of these to the end of the pause.
+ * and answers nothing from the first of these to the end of the pause. Or one that stops it, which
+ * the kernel sends where a debugger attaches; the freezer of cgroups sends none.
  */
 #include "analyze/analyses/verdict/verdict.h"
 #include "analyze/store/db.h"
 #include "pause_root.h"
 
+#define SI_KERNEL     128
 #define SIGNAL_BEFORE 1000000000 /* ns: requests may arrive when it reads already */
 
 /* ?1 thread, ?2, ?3 the pause, ?4 how long before. The file that it was busy with longest. */
@@ -44,6 +46,56 @@ int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, st
 		};
 		const struct finding f = {
 			FINDING_pause_signal,	     PROBLEM, OBSERVED,	 j->about,
+			"SELECT * FROM signal_sent", values,  j->finding
+		};
+
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	}
+	got = db_end(q, got);
+	return ret < 0 ? ret : got;
+}
+
+/* ?1 thread, ?2, ?3 the pause. What stopped it in most of the pause; not what an earlier stop had.
+ */
+static const char stops[] =
+	"WITH t AS (SELECT ts, dur FROM thread_state WHERE tid=?1 AND state=state_id('stopped') AND ts < ?3 AND ts + dur"
+	" > ?2), v AS (SELECT ts FROM t ORDER BY min(ts + dur, ?3) - max(ts, ?2) DESC, ts LIMIT 1) SELECT s.ts,"
+	" s.sender || '[' || s.tid || ']', s.signal, s.code, s.pid FROM signal_sent s JOIN v ON s.ts <= v.ts WHERE s.target"
+	" IN (?1, (SELECT pid FROM thread WHERE tid=?1 LIMIT 1)) AND s.signal IN (19, 20, 21, 22) AND NOT EXISTS (SELECT 1"
+	" FROM thread_state x WHERE x.tid=?1 AND x.state=state_id('stopped') AND x.ts >= s.ts AND x.ts < v.ts) ORDER BY"
+	" s.ts DESC LIMIT 1";
+
+static const char *signal_of(int number)
+{
+	static const char *const names[] = { "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU" };
+
+	return names[number - 19];
+}
+
+int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
+{
+	const struct judged_pause *p = judged_longest(j);
+	sqlite3_stmt *q;
+	int got, ret;
+
+	if (!p)
+		return 0;
+	ret = db_query(&q, c->db, e, stops, "iii", tid, p->start, p->end);
+	if (ret < 0)
+		return ret;
+	got = db_step(q, e);
+	if (got > 0) {
+		bool tracer = sqlite3_column_int(q, 3) == SI_KERNEL;
+		const struct value values[] = {
+			VALUE_SUBJECT("process", process, sqlite3_column_int64(q, 4)),
+			VALUE_NUMBER("at", sqlite3_column_double(q, 0), "at"),
+			VALUE_TEXT("sender", db_text(q, 1)),
+			VALUE_TEXT("signal", tracer ? NULL : signal_of(sqlite3_column_int(q, 2))),
+			VALUE_TEXT("tracer", tracer ? "debugger" : NULL),
+			{ 0 },
+		};
+		const struct finding f = {
+			FINDING_pause_stopped,	     PROBLEM, OBSERVED,	 j->about,
 			"SELECT * FROM signal_sent", values,  j->finding
 		};
 

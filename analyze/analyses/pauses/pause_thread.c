@@ -280,7 +280,7 @@ int pauses_threads(struct pause *v, size_t n, sqlite3 *db, struct err *e)
 	/* as pauses.c takes them; one without an answer lasts until the end */
 	static const char reads[] =
 		"WITH r AS (SELECT coalesce(receiver, tid) AS reader, ts, dur, service, coalesce(name, 0) AS name,"
-		" rowid AS id, tid, fd, client, recv_bytes, send_bytes FROM request WHERE NOT lossy AND NOT paced"
+		" rowid AS id, tid, fd, client, recv_bytes, send_bytes FROM request WHERE NOT lossy AND paced<>1"
 		" UNION ALL SELECT tid, read, ?2 - read, service, coalesce(name, 0), 0, 0, fd, client, 0, 0 FROM"
 		" unanswered u WHERE read IS NOT NULL AND " ANSWER_DUE
 		") SELECT reader, r.ts, r.dur, s.server,"

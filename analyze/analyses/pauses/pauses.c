@@ -97,7 +97,7 @@ static u32 slot_of(const struct found_pauses *f, const struct row_request *row)
 {
 	bool awaits = row->name != BULK_NULL && idmap_get(&f->awaiting, (u64)row->name);
 
-	return row->lossy || awaits || row->paced
+	return row->lossy || awaits || (row->paced && row->paced != PACED_REQUEST)
 		       ? 0
 		       : (u32)(uintptr_t)idmap_get(&f->slots, (u64)row->service);
 }

@@ -91,11 +91,11 @@ static int read_all(struct reading *r, const struct analysis_ctx *c, s64 server,
 			" service WHERE server=?1) ORDER BY tid, start",
 			"ii", server, INT64_MAX);
 	if (ret == 0)
-		ret = requests_each(c->db,
-				    COLUMN_OF(request, tid) | COLUMN_OF(request, pid) |
-					    COLUMN_OF(request, fd) | COLUMN_OF(request, held),
-				    "SELECT id FROM service WHERE server=?1", server, on_request, r,
-				    e);
+		ret = requests_each(
+			c->db,
+			COLUMN_OF(request, tid) | COLUMN_OF(request, pid) | COLUMN_OF(request, fd) |
+				COLUMN_OF(request, held) | COLUMN_OF(request, paced),
+			"SELECT id FROM service WHERE server=?1", server, on_request, r, e);
 	if (ret == 0)
 		ret = db_each(
 			c->db, e, on_unanswered, r,

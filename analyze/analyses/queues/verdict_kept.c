@@ -324,7 +324,9 @@ int verdict_kept_then(struct analysis_ctx *c, const struct judged *j, const stru
 	if (ret == 0 && !stuck && !w->all)
 		ret = fd_rows_read(&t.rows, c->db, j->about.id, "accepted", e);
 	if (ret == 0 && t.rows.n)
-		ret = requests_each(c->db, COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
+		ret = requests_each(c->db,
+				    COLUMN_OF(request, pid) | COLUMN_OF(request, fd) |
+					    COLUMN_OF(request, paced),
 				    "SELECT id FROM service WHERE server=?1", j->about.id,
 				    add_request, &t, e);
 	if (ret == 0 && t.waited > 0 && side_is_most(t.side, l->latency))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests that are not judged: their clients take the answer slowly, as a download does. */
+/* Requests that are not judged: their clients take the answer or send the rest slowly. */
 #include "verdict_queues.h"
 
 int verdict_paced(struct analysis_ctx *c, const struct judged *j, struct err *e)

@@ -129,11 +129,11 @@ static int read_parts(struct analysis_ctx *c, const struct judged *j, struct par
 	p->side[0] = p->side[1] = (struct verdict_side){ 0 };
 	p->n = p->rest = p->acked = 0;
 	idmap_free_all(&p->clients);
-	return requests_each(c->db,
-			     COLUMN_OF(request, rest) | COLUMN_OF(request, client) |
-				     COLUMN_OF(request, pid) | COLUMN_OF(request, fd),
-			     "SELECT id FROM service WHERE server=?1", j->about.id, add_request, p,
-			     e);
+	return requests_each(
+		c->db,
+		COLUMN_OF(request, rest) | COLUMN_OF(request, client) | COLUMN_OF(request, pid) |
+			COLUMN_OF(request, fd) | COLUMN_OF(request, paced),
+		"SELECT id FROM service WHERE server=?1", j->about.id, add_request, p, e);
 }
 
 int verdict_parts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,

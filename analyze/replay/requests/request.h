@@ -20,6 +20,7 @@ struct request {
 	u32 answered; /* thread that answered the one before on this socket; 0: none */
 	u64 last_recv;
 	u64 rest;      /* all that had arrived was read, and more arrived later, ns */
+	u64 late;      /* of a body that arrived after the last send: rest if a send follows, ns */
 	u64 full;      /* since when sends would block; 0: they do not */
 	u64 blocked;   /* ns of that, until all was acknowledged */
 	u64 held;      /* by the socket, after the last send: known when it ends */

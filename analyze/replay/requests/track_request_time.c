@@ -355,6 +355,31 @@ const struct tracker track_request_time = {
 	.process_free = request_time_process_free,
 };
 
+void request_has_room(const struct replay *r, struct file *f, u64 entry)
+{
+	struct request *q = &f->request;
+	u64 acked = segments_acked(r, f, q->full);
+
+	if (q->full)
+		q->blocked += elapsed(q->full, acked && acked < entry ? acked : entry);
+	q->full = 0;
+}
+
+bool request_is_late_body(const struct request *q, u64 bytes)
+{
+	return q->sends && bytes && bytes <= q->to_come && q->counted == q->last_recv;
+}
+
+void request_late_body(struct request *q, u64 arrival, u64 ts, u64 bytes)
+{
+	u64 last = q->last_recv > q->last_send ? q->last_recv : q->last_send;
+
+	q->late += elapsed(last, arrival);
+	q->last_recv = q->counted = ts;
+	q->to_come -= (u32)bytes;
+	q->recv_bytes += bytes;
+}
+
 u64 request_left(struct replay *r, struct file *f)
 {
 	struct request *t = &f->request;

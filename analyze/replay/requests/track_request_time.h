@@ -24,6 +24,13 @@ void request_withdraw(struct file *f, u64 ts);
 void request_read(struct replay *r, struct thread *t, struct file *f, u32 conn, u32 pos, u32 len,
 		  u32 rest, u64 ts);
 /*
+ * What it reads after it began the answer, up to the announced length, is of the body: no request.
+ */
+bool request_is_late_body(const struct request *q, u64 bytes);
+void request_late_body(struct request *q, u64 arrival, u64 ts, u64 bytes);
+/* The next send. From an acknowledgement of all on, it is the server that waits. */
+void request_has_room(const struct replay *r, struct file *f, u64 entry);
+/*
  * It ends: what a send handed over may stay in the socket. Its answer ends when the last byte
  * leaves. Returns its time until then, ns.
  */

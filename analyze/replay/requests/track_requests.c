@@ -150,7 +150,10 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->rest = (s64)(rest_of(r, f) & INT64_MAX);
 		row->blocked = (s64)(t->blocked & INT64_MAX);
 		row->held = (s64)(t->held & INT64_MAX);
-		row->paced = services_paced(service, 2 * t->blocked > dur + requests_queued(f));
+		wait = dur + requests_queued(f);
+		row->paced = services_paced(service, 2 * (t->blocked + (u64)row->rest) > wait);
+		if (row->paced && 2 * t->blocked <= wait)
+			row->paced = PACED_REQUEST;
 		wait = request_time_end(r, p, f);
 		ret = names_on_request(r, f, name, lossy, wait, e);
 	}
@@ -272,17 +275,6 @@ int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f,
 	return 0;
 }
 
-/* The next send. From an acknowledgement of all on, it is the server that waits. */
-static void has_room(const struct replay *r, struct file *f, u64 entry)
-{
-	struct request *q = &f->request;
-	u64 acked = segments_acked(r, f, q->full);
-
-	if (q->full)
-		q->blocked += elapsed(q->full, acked && acked < entry ? acked : entry);
-	q->full = 0;
-}
-
 /* A send of an answer, the first or a later one. */
 static int on_answer(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		     struct socket_use *u, u64 bytes, struct err *e)
@@ -291,7 +283,9 @@ static int on_answer(struct replay *r, struct thread *t, struct file *f, const s
 	u64 before = request->last_send;
 	int ret;
 
-	has_room(r, f, call_entry(v));
+	request->rest += request->late;
+	request->late = 0;
+	request_has_room(r, f, call_entry(v));
 	if (!request->sends) {
 		request->first_send = call_entry(v);
 		request->soon = t->tracked && has_group(r, GROUP_sched) &&
@@ -320,6 +314,10 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 		if (f->asked && put_before(r, t->process, (s32)v->arg[0], f, v->ts, t, e) < 0)
 			return ERR_FAIL;
 		return request->recvs ? on_answer(r, t, f, v, u, bytes, e) : 0;
+	}
+	if (request_is_late_body(request, bytes)) {
+		request_late_body(request, segments_received(r, f, v, bytes), v->ts, bytes);
+		return 0;
 	}
 	if (request->sends && requests_end_one(r, t->process, (s32)v->arg[0], f, e) < 0)
 		return ERR_FAIL;

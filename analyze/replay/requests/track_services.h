@@ -5,7 +5,7 @@
 #include "analyze/replay/io/descriptors.h"
 
 /*
- * An exchange ends; slow: for most of its time the answer was not acknowledged. Whether it is one
+ * An exchange ends; slow: for most of its time it waited for its client. Whether it is one
  * of few: where most are such, it is how the service is used, or its path, and they are judged.
  */
 bool services_paced(struct service *s, bool slow);
