@@ -18,6 +18,7 @@ struct load {
 	bool by_name; /* of one name, which only process 101 has since then */
 	bool other;   /* it takes as long before */
 	int in, out;  /* bytes, since then; 0: as before, 100 and 200 */
+	bool errors;  /* since then */
 };
 
 static void begin(struct text *x)
@@ -75,6 +76,11 @@ static sqlite3 *recorded(const struct load *l)
 					  at + 20000, 100 + i, i + 1, pos[i], in, name);
 				text_line(&x, "%ld %d syscall nr=write fd=5 dur=1 ret=%d",
 					  at + 20000 + took, 100 + i, out);
+				if (since && l->errors)
+					text_line(&x,
+						  "%ld %d answer conn=%d pos=0 len=20 status=504"
+						  " protocol=1",
+						  at + 20000 + took, 100 + i, i + 1);
 				pos[i] += in;
 			}
 	text_line(&x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", SECONDS * 1000 * MS,
@@ -86,7 +92,7 @@ static void said(const struct load *l, int process, int few, int larger)
 {
 	sqlite3 *db = recorded(l);
 
-	if (process + few + larger || !l->other)
+	if (process + few + larger || !(l->other || l->errors))
 		is_text(db, "SELECT kind FROM verdict WHERE rank=1", "slower");
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_process'", process);
 	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_few_dear'", few);
@@ -125,11 +131,13 @@ static void larger_requests_or_answers_are_said(void **state)
 	const struct load in = { .took = 20 * MS, .in = 1000 };
 	const struct load out = { .took = 20 * MS, .out = 2000 };
 	const struct load same = { .took = 20 * MS };
+	const struct load errors = { .took = 20 * MS, .out = 2000, .errors = true };
 
 	(void)state;
 	said(&in, 0, 0, 1);
 	said(&out, 0, 0, 1);
 	said(&same, 0, 0, 0);
+	said(&errors, 0, 0, 0);
 }
 
 static void a_few_dear_requests_are_counted(void **state)

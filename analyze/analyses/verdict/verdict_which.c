@@ -19,7 +19,7 @@
 
 struct one {
 	s64 rowid, name, pid, tid, ts;
-	double took, waits, in, out;
+	double took, waits, in, out;	  /* out of an answer that reports an error: NAN */
 	double disks, disk, wakes, woken; /* waits for a disk, and run-queue waits after sleeps */
 	bool about, counts, alone;
 };
@@ -52,7 +52,7 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 			   .alone = row->receiver == BULK_NULL || row->receiver == row->tid,
 			   .took = (double)row->dur,
 			   .in = (double)row->recv_bytes,
-			   .out = (double)row->send_bytes };
+			   .out = row->errors > 0 ? NAN : (double)row->send_bytes };
 	struct name_sum *s;
 	int i;
 
@@ -165,7 +165,7 @@ static double quantile(const struct which *w, size_t from, size_t to, bool about
 	size_t i, n = 0;
 
 	for (i = from; i < to; i++)
-		if (w->v[i].about == about)
+		if (w->v[i].about == about && !isnan(of(&w->v[i])))
 			w->sorted[n++] = of(&w->v[i]);
 	qsort(w->sorted, n, sizeof(*w->sorted), by_value);
 	if (ret_n)
@@ -384,7 +384,8 @@ int verdict_which(struct analysis_ctx *c, const struct judged *j, const struct l
 {
 	static const u32 set = COLUMN_OF(request, pid) | COLUMN_OF(request, split) |
 			       COLUMN_OF(request, tid) | COLUMN_OF(request, receiver) |
-			       COLUMN_OF(request, recv_bytes) | COLUMN_OF(request, send_bytes);
+			       COLUMN_OF(request, recv_bytes) | COLUMN_OF(request, send_bytes) |
+			       COLUMN_OF(request, errors);
 	struct which w = { .j = j, .l = l };
 	int ret = 0;
 
