@@ -58,12 +58,11 @@ int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, st
 /* ?1 thread, ?2, ?3 the pause. What stopped it in most of the pause; not what an earlier stop had.
  */
 static const char stops[] =
-	"WITH t AS (SELECT ts, dur FROM thread_state WHERE tid=?1 AND state=state_id('stopped') AND ts < ?3 AND ts + dur"
-	" > ?2), v AS (SELECT ts FROM t ORDER BY min(ts + dur, ?3) - max(ts, ?2) DESC, ts LIMIT 1) SELECT s.ts,"
+	"WITH t AS MATERIALIZED (SELECT ts, dur FROM thread_state WHERE tid=?1 AND state=state_id('stopped') AND ts < ?3),"
+	" v AS (SELECT ts FROM t WHERE ts + dur > ?2 ORDER BY min(ts + dur, ?3) - max(ts, ?2) DESC, ts LIMIT 1) SELECT s.ts,"
 	" s.sender || '[' || s.tid || ']', s.signal, s.code, s.pid FROM signal_sent s JOIN v ON s.ts <= v.ts WHERE s.target"
-	" IN (?1, (SELECT pid FROM thread WHERE tid=?1 LIMIT 1)) AND s.signal IN (19, 20, 21, 22) AND NOT EXISTS (SELECT 1"
-	" FROM thread_state x WHERE x.tid=?1 AND x.state=state_id('stopped') AND x.ts >= s.ts AND x.ts < v.ts) ORDER BY"
-	" s.ts DESC LIMIT 1";
+	" IN (?1, (SELECT pid FROM thread WHERE tid=?1 LIMIT 1)) AND s.signal IN (19, 20, 21, 22) AND s.ts > coalesce((SELECT"
+	" max(ts) FROM t WHERE ts < (SELECT ts FROM v)), -1) ORDER BY s.ts DESC LIMIT 1";
 
 static const char *signal_of(int number)
 {
