@@ -20,7 +20,7 @@ for way in '' raw_tp; do
 	wait $recorder
 	# the second client's take 20 ms, the first one's 50 ms: not less, and not as long as both rounds
 	is "${way:-tp_btf}: client, requests, not shorter than the server waits, the most of them not much longer" \
-		"$("$obsanalyze" sql --csv "$file" "SELECT c.address, count(*), sum(q.dur >= w * 1e6), sum(q.dur < (w + 25) * 1e6) > 5
+		"$("$obsanalyze" sql --csv "$file" "SELECT c.address, count(*), sum(q.dur >= w * 1e6), sum(q.dur < (w + 25 * $slow) * 1e6) > 5
 			FROM (SELECT *, iif(client=(SELECT id FROM client WHERE address='127.0.0.1'), 50, 20) AS w FROM request) q
 			JOIN client c ON c.id=q.client GROUP BY 1 ORDER BY 1" | tail -n +2 | tr -d '\r"' | tr '\n' ' ')" \
 		'127.0.0.1,10,10,1 127.0.0.2,10,10,1 '
