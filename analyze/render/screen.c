@@ -212,7 +212,8 @@ static int read_causes(struct screen *s, sqlite3 *db, s64 finding, struct err *e
 		" u.finding=v.id AND u.name='upstream' AND u.text <> '') AND " OF_SERVER
 		" GROUP BY v.id)"
 		" UNION SELECT finding, 1 FROM cause WHERE (SELECT count(*) FROM v)=1 AND EXISTS (SELECT 1 FROM v"
-		" JOIN finding p ON p.id=v.id WHERE iif(rank=1 AND category<>'queue', p.kind IN ('verdict_pool', 'verdict_shifted'), 0) OR"
+		" JOIN finding p ON p.id=v.id WHERE iif(rank=1 AND category<>'queue', p.kind IN"
+		" ('verdict_pool', 'verdict_shifted'), 0) OR"
 		" (" OCCUPIED_BY "))"
 		" AND " OF_SERVER " UNION " DEARER_THEN
 		") k JOIN finding f ON f.id=k.id ORDER BY nth,"
@@ -295,7 +296,8 @@ static int read_upstream_cause(struct screen *s, sqlite3 *db, s64 finding, struc
 static int read_which(struct screen *s, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
-		"SELECT sentence(id), evidence FROM finding WHERE kind IN ('verdict_process', 'verdict_few_dear', 'verdict_larger', 'verdict_disk_waits', 'verdict_oldest', 'verdict_circle')"
+		"SELECT sentence(id), evidence FROM finding WHERE kind IN ('verdict_process', 'verdict_few_dear',"
+		" 'verdict_larger', 'verdict_disk_waits', 'verdict_oldest', 'verdict_circle')"
 		" AND subject_kind='server' AND subject=?1 ORDER BY id";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "i", s->server);

@@ -31,20 +31,24 @@ for obs in *.obs; do
 	name=${obs%.obs}
 	"$analyze" load -o "$name.db" "$obs" 2>/dev/null
 	for format in $formats; do
-		"$analyze" export -f $format -o "$name.$format" "$obs" 2>told
+		"$analyze" export -f $format -o "$name.$format" "$obs" 2>said
 		status=$?
 		# a recording without switches or calls has nothing to fold: that is said
-		if [ $status -eq 1 ] && [ ! -e "$name.$format" ] && grep -q 'has no' told; then continue; fi
+		if [ $status -eq 1 ] && [ ! -e "$name.$format" ] && grep -q 'has no' said; then continue; fi
 		case $status in 0 | 3) ;; *) holds "export $format of $name" false ;; esac
 		[ $format = perfetto ] || passes_check $format "$name.db" "$name.$format"
 	done
 	# protoc is slow: the small ones
-	case $sub$name in *demo*) ;; /san*) same perfetto "$obs" "$name.perfetto" ;; *) passes python3 "$top/tests/check/packets.py" "$name.perfetto" "$name.json" ;; esac
+	case $sub$name in
+	*demo*) ;;
+	/san*) same perfetto "$obs" "$name.perfetto" ;;
+	*) passes python3 "$top/tests/check/packets.py" "$name.perfetto" "$name.json" ;;
+	esac
 	"$analyze" export -f csv -o "$name.tables" "$name.db" 2>/dev/null
 	if [ -z "$sub" ]; then
-		python3 "$check" csv "$name.db" "$name".tables/*.csv >told || bad=1
-		grep '^not ok' told
-		holds "$name: $(ls "$name.tables" | wc -l) tables as CSV" grep -q '^ok' told
+		python3 "$check" csv "$name.db" "$name".tables/*.csv >said || bad=1
+		grep '^not ok' said
+		holds "$name: $(ls "$name.tables" | wc -l) tables as CSV" grep -q '^ok' said
 	else
 		"$top/obsanalyze" export -f csv -o "$name.plain" "$name.db" 2>/dev/null
 		holds "$name: $(ls "$name.tables" | wc -l) tables as CSV as without sanitizers" diff -r "$name.tables" "$name.plain"
@@ -194,7 +198,7 @@ fi
 if [ -z "$sub" ]; then
 	"$top/.output/bench_gen" large.obs 400000 >/dev/null
 	for format in perfetto json openmetrics folded; do
-		python3 - "$analyze" $format >told <<-'P'
+		python3 - "$analyze" $format >said <<-'P'
 		import resource, subprocess, sys
 		n = 0
 		p = subprocess.Popen([sys.argv[1], 'export', '-f', sys.argv[2], 'large.obs'], stdout=subprocess.PIPE)
@@ -205,7 +209,7 @@ if [ -z "$sub" ]; then
 		print('%d MB written, %d MiB at most' % (n / 1e6, peak / 1024))
 		sys.exit(p.returncode or n == 0 or peak > 160 * 1024)
 		P
-		holds "export -f $format of 400,000 records in at most 160 MiB: $(cat told)" [ $? -eq 0 ]
+		holds "export -f $format of 400,000 records in at most 160 MiB: $(cat said)" [ $? -eq 0 ]
 	done
 fi
 

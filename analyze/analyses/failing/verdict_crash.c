@@ -60,19 +60,18 @@ int verdict_crash_read(struct analysis_ctx *c, struct judged *j, struct err *e)
 	static const char sql[] =
 		"WITH own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1), d AS MATERIALIZED (SELECT o.pid, o.parent,"
 		" o.ts FROM process_exit o JOIN signal_sent s ON s.pid=o.pid AND iif(s.sender_pid, s.sender_pid,"
-		" s.tid)=o.parent AND s.ts BETWEEN o.ts - ?2 AND o.ts AND s.signal IN (3, 6, 9) WHERE o.pid IN (SELECT pid FROM own) GROUP BY o.pid, o.ts),"
-		" x AS MATERIALIZED (SELECT x.pid, x.parent, coalesce(nullif(x.signal, 0), s.signal) AS signal, x.ts, min(s.ts)"
+		" s.tid)=o.parent AND s.ts BETWEEN o.ts - ?2 AND o.ts AND s.signal IN (3, 6, 9) WHERE o.pid IN (SELECT"
+		" pid FROM own) GROUP BY o.pid, o.ts), x AS MATERIALIZED (SELECT x.pid, x.parent, coalesce(nullif(x.signal, 0), s.signal) AS signal, x.ts, min(s.ts)"
 		" AS since FROM process_exit x LEFT JOIN signal_sent s ON s.pid=x.pid AND s.signal IN " FATAL
 		" AND iif(s.sender_pid, s.sender_pid, s.tid)=x.parent AND s.ts <= x.ts WHERE (x.signal NOT IN " ORDERLY
 		" OR s.signal NOT NULL) AND (x.pid IN (SELECT pid FROM own) OR EXISTS (SELECT 1 FROM d WHERE"
-		" d.parent=x.parent AND d.ts BETWEEN x.ts AND x.ts + ?2)) GROUP BY x.pid, x.ts), k AS MATERIALIZED (SELECT pid, end FROM"
-		" request_closed WHERE NOT peer AND service IN " SERVICES_OF
+		" d.parent=x.parent AND d.ts BETWEEN x.ts AND x.ts + ?2)) GROUP BY x.pid, x.ts), k AS MATERIALIZED"
+		" (SELECT pid, end FROM request_closed WHERE NOT peer AND service IN " SERVICES_OF
 		" AND coalesce(name, 0) NOT IN (SELECT id FROM request_name WHERE awaits(protocol, name)))"
 		" SELECT x.pid, x.signal, x.ts, count(k.pid), x.signal IN " FAULTS
-		" OR (x.signal=6 AND EXISTS"
-		" (SELECT 1 FROM signal_sent s WHERE s.pid=x.pid AND s.signal=6 AND s.sender_pid=x.pid)), (SELECT"
-		" count(*) FROM d WHERE d.parent=x.parent AND d.pid<>x.pid AND d.ts BETWEEN x.ts AND x.ts + ?2) FROM x LEFT JOIN k ON k.pid=x.pid AND k.end >="
-		" coalesce(x.since, x.ts) - 100000000 GROUP BY x.pid, x.ts ORDER BY x.ts, x.pid";
+		" OR (x.signal=6 AND EXISTS (SELECT 1 FROM signal_sent s WHERE s.pid=x.pid AND s.signal=6 AND"
+		" s.sender_pid=x.pid)), (SELECT count(*) FROM d WHERE d.parent=x.parent AND d.pid<>x.pid AND d.ts"
+		" BETWEEN x.ts AND x.ts + ?2) FROM x LEFT JOIN k ON k.pid=x.pid AND k.end >= coalesce(x.since, x.ts) - 100000000 GROUP BY x.pid, x.ts ORDER BY x.ts, x.pid";
 
 	s64 last = 0;
 	int ret = db_each(c->db, e, take_crash, &j->crash, sql, "id", j->about.id, CRASH_ENDS);

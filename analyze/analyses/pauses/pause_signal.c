@@ -9,50 +9,44 @@
 #include "pause_root.h"
 
 #define SI_KERNEL     128
-#define SIGNAL_BEFORE 1000000000 /* ns: requests may arrive when it reads already */
+#define SIGNAL_BEFORE "1000000000" /* ns: requests may arrive when it reads already */
 
-/* ?1 thread, ?2, ?3 the pause, ?4 how long before. The file that it was busy with longest. */
-static const char sql[] =
+/* ?1 thread, ?2, ?3 the pause. The file that it was busy with longest. */
+static const char opened[] =
 	"WITH g AS (SELECT s.ts AS ts, s.pid AS pid, s.sender || '[' || s.tid || ']' AS sender FROM"
 	" signal_sent s WHERE s.signal=1 AND s.pid=(SELECT pid FROM thread WHERE tid=?1 LIMIT 1) AND s.ts"
-	" BETWEEN ?2 - ?4 AND ?3 ORDER BY s.ts DESC LIMIT 1), o AS MATERIALIZED (SELECT f.path AS path,"
+	" BETWEEN ?2 - " SIGNAL_BEFORE
+	" AND ?3 ORDER BY s.ts DESC LIMIT 1), o AS MATERIALIZED (SELECT f.path AS path,"
 	" f.ts AS ts, lead(f.ts, 1, ?3) OVER (ORDER BY f.ts) - f.ts AS dur FROM file_open f JOIN g WHERE"
 	" f.tid=?1 AND f.ret >= 0 AND f.ts BETWEEN g.ts AND ?3) SELECT g.ts, g.sender, (SELECT p.path FROM"
 	" o JOIN file_path p ON p.id=o.path ORDER BY o.dur DESC, o.ts LIMIT 1), (SELECT count(DISTINCT"
 	" path) FROM o), g.pid FROM g WHERE EXISTS (SELECT 1 FROM o) AND NOT EXISTS (SELECT 1 FROM request r"
 	" WHERE r.tid=?1 AND r.ts + r.dur >= (SELECT min(ts) FROM o) AND r.ts + r.dur < ?3)";
 
-int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
+static int put(struct analysis_ctx *c, const struct judged *j, enum finding_kind kind,
+	       const struct value *values, struct err *e)
 {
-	const struct judged_pause *p = judged_longest(j);
-	sqlite3_stmt *q;
-	int got, ret;
+	const struct finding f = {
+		kind, PROBLEM, OBSERVED, j->about, "SELECT * FROM signal_sent", values, j->finding
+	};
 
-	if (!p)
-		return 0;
-	ret = db_query(&q, c->db, e, sql, "iiii", tid, p->start, p->end, (s64)SIGNAL_BEFORE);
-	if (ret < 0)
-		return ret;
-	got = db_step(q, e);
-	if (got > 0) {
-		double files = sqlite3_column_double(q, 3);
-		const struct value values[] = {
-			VALUE_SUBJECT("process", process, sqlite3_column_int64(q, 4)),
-			VALUE_NUMBER("at", sqlite3_column_double(q, 0), "at"),
-			VALUE_TEXT("sender", db_text(q, 1)),
-			VALUE_TEXT("path", db_text(q, 2)),
-			VALUE_NUMBER("others", files > 1 ? files - 1 : NAN, ""),
-			{ 0 },
-		};
-		const struct finding f = {
-			FINDING_pause_signal,	     PROBLEM, OBSERVED,	 j->about,
-			"SELECT * FROM signal_sent", values,  j->finding
-		};
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
 
-		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
-	}
-	got = db_end(q, got);
-	return ret < 0 ? ret : got;
+static int put_signal(struct analysis_ctx *c, const struct judged *j, sqlite3_stmt *q,
+		      struct err *e)
+{
+	double files = sqlite3_column_double(q, 3);
+	const struct value values[] = {
+		VALUE_SUBJECT("process", process, sqlite3_column_int64(q, 4)),
+		VALUE_NUMBER("at", sqlite3_column_double(q, 0), "at"),
+		VALUE_TEXT("sender", db_text(q, 1)),
+		VALUE_TEXT("path", db_text(q, 2)),
+		VALUE_NUMBER("others", files > 1 ? files - 1 : NAN, ""),
+		{ 0 },
+	};
+
+	return put(c, j, FINDING_pause_signal, values, e);
 }
 
 /* ?1 thread, ?2, ?3 the pause. What stopped it in most of the pause; not what an earlier stop had.
@@ -71,7 +65,27 @@ static const char *signal_of(int number)
 	return names[number - 19];
 }
 
-int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
+static int put_stopped(struct analysis_ctx *c, const struct judged *j, sqlite3_stmt *q,
+		       struct err *e)
+{
+	bool tracer = sqlite3_column_int(q, 3) == SI_KERNEL;
+	const struct value values[] = {
+		VALUE_SUBJECT("process", process, sqlite3_column_int64(q, 4)),
+		VALUE_NUMBER("at", sqlite3_column_double(q, 0), "at"),
+		VALUE_TEXT("sender", db_text(q, 1)),
+		VALUE_TEXT("signal", tracer ? NULL : signal_of(sqlite3_column_int(q, 2))),
+		VALUE_TEXT("tracer", tracer ? "debugger" : NULL),
+		{ 0 },
+	};
+
+	return put(c, j, FINDING_pause_stopped, values, e);
+}
+
+/* Of the longest pause of j. Returns 1 if there is such a signal. */
+static int put_first(struct analysis_ctx *c, const struct judged *j, s64 tid, const char *sql,
+		     int (*put_row)(struct analysis_ctx *, const struct judged *, sqlite3_stmt *,
+				    struct err *),
+		     struct err *e)
 {
 	const struct judged_pause *p = judged_longest(j);
 	sqlite3_stmt *q;
@@ -79,27 +93,21 @@ int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, s
 
 	if (!p)
 		return 0;
-	ret = db_query(&q, c->db, e, stops, "iii", tid, p->start, p->end);
+	ret = db_query(&q, c->db, e, sql, "iii", tid, p->start, p->end);
 	if (ret < 0)
 		return ret;
 	got = db_step(q, e);
-	if (got > 0) {
-		bool tracer = sqlite3_column_int(q, 3) == SI_KERNEL;
-		const struct value values[] = {
-			VALUE_SUBJECT("process", process, sqlite3_column_int64(q, 4)),
-			VALUE_NUMBER("at", sqlite3_column_double(q, 0), "at"),
-			VALUE_TEXT("sender", db_text(q, 1)),
-			VALUE_TEXT("signal", tracer ? NULL : signal_of(sqlite3_column_int(q, 2))),
-			VALUE_TEXT("tracer", tracer ? "debugger" : NULL),
-			{ 0 },
-		};
-		const struct finding f = {
-			FINDING_pause_stopped,	     PROBLEM, OBSERVED,	 j->about,
-			"SELECT * FROM signal_sent", values,  j->finding
-		};
-
-		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
-	}
+	ret = got > 0 ? put_row(c, j, q, e) : 0;
 	got = db_end(q, got);
 	return ret < 0 ? ret : got;
+}
+
+int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
+{
+	return put_first(c, j, tid, opened, put_signal, e);
+}
+
+int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
+{
+	return put_first(c, j, tid, stops, put_stopped, e);
 }

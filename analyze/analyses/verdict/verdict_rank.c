@@ -69,7 +69,7 @@ int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *r
 		return 0;
 	for (i = 0; i < j->ranges; i++)
 		start = j->range[i][1] > j->more.start ? fmin(start, j->range[i][0]) : start;
-	*ret_first = j->more.apart || verdict_crash_before(j, j->more.start, j->more.end);
+	*ret_first = j->more.usual || verdict_crash_before(j, j->more.start, j->more.end);
 	/* what was slow before may be why connections, and open files, became many */
 	return *ret_first || start < j->more.start - 2 * j->width
 		       ? 0

@@ -17,7 +17,7 @@
 #define FEWER 0.9 /* of the outstanding requests: less demand */
 
 /* Most of the errors are in windows that are not slow: no latency is why. */
-static bool is_apart(const struct judged *j, const struct levels *v, int first, int last)
+static bool at_usual_latency(const struct judged *j, const struct levels *v, int first, int last)
 {
 	double errors[2] = { 0 };
 	bool slow;
@@ -54,7 +54,7 @@ static void sum_errors(const struct judged *j, const struct levels *v, int first
 	in->good_before = (all[0] - errors[0]) / in->windows[0];
 	in->start = v->window[first] * j->width;
 	in->end = (v->window[last] + 1) * j->width;
-	in->apart = is_apart(j, v, first, last);
+	in->usual = at_usual_latency(j, v, first, last);
 }
 
 /* Refused logins are one error of several answers: they are counted in connections. */
@@ -180,8 +180,8 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 		n += one.n;
 		most.again++;
 		most.again_end = one.end;
-		one.apart |= most.apart && 2 * most.n >= one.n;
-		most.apart |= one.apart && 2 * one.n >= most.n;
+		one.usual |= most.usual && 2 * most.n >= one.n;
+		most.usual |= one.usual && 2 * one.n >= most.n;
 		one.again = most.again;
 		one.again_end = most.again_end;
 		if (one.n > 2 * most.n) /* the first of several */
