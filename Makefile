@@ -42,8 +42,9 @@ ANALYZE    = $(call objects,$(wildcard analyze/*/*.c analyze/*/*/*.c))
 RECORD     = $(if $(ANALYZE_ONLY),,$(call objects,$(wildcard record/*.c record/*/*.c)))
 SKEL       = $(OUT)/bpf/obsrec.skel.h
 PROGRAMS   = $(addprefix $(if $(SAN)$(CROSS),$(OUT)/),$(if $(ANALYZE_ONLY),,obsrec) obsanalyze)
-# s390x tests what replays, arm64 what records: all that differs there (tests/run.sh)
-UNIT_SRC   = $(if $(CROSS),$(shell grep $(if $(ANALYZE_ONLY),-L,-l) '"record/' tests/unit/*.c),$(wildcard tests/unit/*.c))
+# s390x tests what replays, arm64 what records: all that differs there (tests/run.sh); also by a header of theirs
+USES_RECORD = -e '"record/' $(patsubst %,-e '"%"',$(shell grep -l '"record/' tests/lib/*.h))
+UNIT_SRC   = $(if $(CROSS),$(shell grep $(if $(ANALYZE_ONLY),-L,-l) $(USES_RECORD) tests/unit/*.c),$(wildcard tests/unit/*.c))
 UNITS      = $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 
 Q   := $(if $(V),,@)
