@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define ARGS_MAX (1u << 20)
-#define BULK_MAX (512u << 20)
-#define WORD_MAX 32
-#define HEADER	 24 /* memcached, binary */
-#define LINE_MAX 2048
+#define ARGS_MAX  (1u << 20)
+#define BULK_MAX  (512u << 20)
+#define WORD_MAX  32
+#define WORDS_MAX (2 * WORD_MAX + 2)
+#define HEADER	  24 /* memcached, binary */
+#define LINE_MAX  2048
 
 /* Commands by name: what is not here may be a value. */
 static const char redis_commands[] =
@@ -38,6 +39,36 @@ static const char redis_commands[] =
 	"ZREVRANGEBYSCORE ZREVRANK ZSCAN ZSCORE ZUNION ZUNIONSTORE "
 	"FT.SEARCH FT.AGGREGATE JSON.GET JSON.SET JSON.MGET TS.ADD TS.RANGE BF.ADD BF.EXISTS ";
 
+/* Of these commands the next word says what it does: the same of it. */
+static const struct {
+	const char *command, *words;
+} redis_groups[] = {
+	{ "ACL", " CAT DELUSER DRYRUN GENPASS GETUSER LIST LOAD LOG SAVE SETUSER USERS WHOAMI " },
+	{ "CLIENT", " CACHING GETNAME GETREDIR ID INFO KILL LIST NO-EVICT NO-TOUCH PAUSE REPLY "
+		    "SETINFO SETNAME TRACKING TRACKINGINFO UNBLOCK UNPAUSE " },
+	{ "CLUSTER", " ADDSLOTS ADDSLOTSRANGE BUMPEPOCH COUNT-FAILURE-REPORTS COUNTKEYSINSLOT "
+		     "DELSLOTS DELSLOTSRANGE FAILOVER FLUSHSLOTS FORGET GETKEYSINSLOT INFO KEYSLOT "
+		     "LINKS MEET MYID MYSHARDID NODES REPLICAS REPLICATE RESET SAVECONFIG "
+		     "SET-CONFIG-EPOCH SETSLOT SHARDS SLAVES SLOTS " },
+	{ "COMMAND", " COUNT DOCS GETKEYS GETKEYSANDFLAGS INFO LIST " },
+	{ "CONFIG", " GET RESETSTAT REWRITE SET " },
+	{ "DEBUG", " CHANGE-REPL-ID DIGEST DIGEST-VALUE LOADAOF OBJECT POPULATE RELOAD RESTART "
+		   "SEGFAULT SET-ACTIVE-EXPIRE SLEEP " },
+	{ "FUNCTION", " DELETE DUMP FLUSH KILL LIST LOAD RESTORE STATS " },
+	{ "LATENCY", " DOCTOR GRAPH HISTOGRAM HISTORY LATEST RESET " },
+	{ "MEMORY", " DOCTOR MALLOC-STATS PURGE STATS USAGE " },
+	{ "MODULE", " LIST LOAD LOADEX UNLOAD " },
+	{ "OBJECT", " ENCODING FREQ IDLETIME REFCOUNT " },
+	{ "PUBSUB", " CHANNELS NUMPAT NUMSUB SHARDCHANNELS SHARDNUMSUB " },
+	{ "SCRIPT", " DEBUG EXISTS FLUSH KILL LOAD " },
+	{ "SENTINEL", " CKQUORUM CONFIG FAILOVER FLUSHCONFIG GET-MASTER-ADDR-BY-NAME "
+		      "IS-MASTER-DOWN-BY-ADDR MASTER MASTERS MONITOR MYID REMOVE REPLICAS RESET "
+		      "SENTINELS SET SLAVES " },
+	{ "SLOWLOG", " GET LEN RESET " },
+	{ "XGROUP", " CREATE CREATECONSUMER DELCONSUMER DESTROY SETID " },
+	{ "XINFO", " CONSUMERS GROUPS STREAM " },
+};
+
 static const char memcached_verbs[] =
 	" get gets gat gats set add replace append prepend cas delete incr decr touch stats "
 	"flush_all version verbosity quit mg ms md ma mn me watch lru slabs cache_memlimit ";
@@ -65,46 +96,56 @@ static void take_word(char *ret, const u8 *b, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < n && i < WORD_MAX && b[i] > ' ' && b[i] <= '~'; i++)
+	if (n > WORD_MAX) /* its end may not be there */
+		n = 0;
+	for (i = 0; i < n && b[i] > ' ' && b[i] <= '~'; i++)
 		ret[i] = b[i] >= 'a' && b[i] <= 'z' ? b[i] - 32 : b[i];
-	ret[i == n ? i : 0] = '\0'; /* other bytes, or too long: no name */
+	ret[i == n ? i : 0] = '\0'; /* other bytes: no name */
 }
 
-/*
- * Whether the argument after the first one can be REPLY, by the n bytes that are there. What they
- * leave open may be: which requests have answers is then not known.
- */
-static bool may_be_reply(const u8 *b, size_t n)
+/* The words that may follow a command in its name; NULL: none. */
+static const char *words_after(const char *command)
 {
-	static const char text[] = "\r\n$5\r\nREPLY";
+	size_t i;
 
-	return strncasecmp((const char *)b, text, n < strlen(text) ? n : strlen(text)) == 0;
+	for (i = 0; i < sizeof(redis_groups) / sizeof(redis_groups[0]); i++)
+		if (strcmp(redis_groups[i].command, command) == 0)
+			return redis_groups[i].words;
+	return NULL;
 }
 
-/* The same of a line, which is there up to its end. */
-static bool is_reply(const u8 *b, size_t at, size_t end)
+/* Adds the word after a command to it. */
+static void add_word(char *name, size_t size, const u8 *b, size_t n)
 {
-	while (at < end && b[at] == ' ')
-		at++;
-	return end - at >= 5 && strncasecmp((const char *)b + at, "REPLY", 5) == 0;
+	const char *words = words_after(name);
+	char word[WORD_MAX + 1];
+	size_t used = strlen(name);
+
+	take_word(word, b, n);
+	if (words && listed(words, word))
+		snprintf(name + used, size - used, " %s", word);
 }
 
-/* A command at at, whose first word begins at from and has len bytes; reply: as of CLIENT. */
-static void add_command(struct stream *s, struct found *f, u32 at, const u8 *b, size_t from,
-			size_t len, bool reply)
+/* A command at at, by its words. After CLIENT REPLY, which requests have answers is not known. */
+static void add_command(struct stream *s, struct found *f, u32 at, const char *words)
 {
 	static const char unordered[] = " SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE "
 					"PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC ";
-	char word[WORD_MAX + 1];
-	u32 name;
+	u32 name = found_add(f, at, PROTOCOL_REDIS, *words ? words : "unknown command");
 
-	take_word(word, b + from, len);
-	name = found_add(f, at, PROTOCOL_REDIS, redis_knows(word) ? word : "unknown command");
-	if (listed(unordered, word) || (strcmp(word, "CLIENT") == 0 && reply)) {
+	if (listed(unordered, words) || strcmp(words, "CLIENT REPLY") == 0) {
 		asked_forget(&s->asked);
 		s->asked.unordered = true;
 	}
 	asked_one(&s->asked, name);
+}
+
+/* The command of len bytes; empty if it is not known. */
+static void take_command(char *ret, const u8 *b, size_t len)
+{
+	take_word(ret, b, len);
+	if (!redis_knows(ret))
+		*ret = '\0';
 }
 
 enum { WRONG = -1, SHORT = -2 };
@@ -135,8 +176,9 @@ static s64 read_number(const u8 *b, size_t at, size_t n, u8 mark, u32 max, size_
 /* A new command in RESP: up to the end of its first argument. Returns bytes, or WRONG, SHORT. */
 static s64 start_command(struct stream *s, struct found *f, const u8 *b, size_t at, size_t n)
 {
-	size_t end = at, name;
-	s64 args = read_number(b, at, n, '*', ARGS_MAX, &end), len;
+	size_t end = at, name, next;
+	s64 args = read_number(b, at, n, '*', ARGS_MAX, &end), len, more;
+	char words[WORDS_MAX];
 
 	if (args <= 0)
 		return args == 0 ? (s64)(end - at) : args;
@@ -145,22 +187,37 @@ static s64 start_command(struct stream *s, struct found *f, const u8 *b, size_t 
 		return len;
 	if (len <= WORD_MAX && name + len > n)
 		return SHORT;
+	take_command(words, b + name, len);
+	if (args > 1 && words_after(words)) {
+		more = read_number(b, name + len + 2, n, '$', BULK_MAX, &next);
+		if (more == SHORT || (more > 0 && more <= WORD_MAX && next + more > n))
+			return SHORT;
+		if (more > 0)
+			add_word(words, sizeof(words), b + next, more);
+	}
 	s->args = args - 1;
-	add_command(s, f, at, b, name, len,
-		    s->args && name + len <= n && may_be_reply(b + name + len, n - name - len));
+	add_command(s, f, at, words);
 	return name + len + 2 - at;
 }
 
 static s64 inline_command(struct stream *s, struct found *f, const u8 *b, size_t at, size_t n)
 {
-	size_t end = seek(b, at, n, '\n'), word = at;
+	size_t end = seek(b, at, n, '\n'), word = at, next, last;
+	char words[WORDS_MAX];
 
 	if (end == n)
 		return n - at < LINE_MAX ? SHORT : WRONG;
 	while (word < end && b[word] > ' ')
 		word++;
-	if (word > at) /* empty lines are none */
-		add_command(s, f, at, b, at, word - at, is_reply(b, word, end));
+	for (next = word; next < end && b[next] == ' ';)
+		next++;
+	for (last = next; last < end && b[last] > ' ';)
+		last++;
+	if (word > at) { /* empty lines are none */
+		take_command(words, b + at, word - at);
+		add_word(words, sizeof(words), b + next, last - next);
+		add_command(s, f, at, words);
+	}
 	return end + 1 - at;
 }
 

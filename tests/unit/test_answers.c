@@ -258,24 +258,25 @@ static u32 failed_after(const char *command, size_t cut, size_t unread)
 	give(&s, RAW_HEAD, "GET a\r\nINCR a\r\n", 15, 15);
 	give(&s, RAW_ANSWER, "+OK\r\n$-1\r\n-ERR x\r\n", 18, 18);
 	assert_int_equal(s.errors, 1);
-	ret = failed_of(&s, "INCR") + failed_of(&s, "GET") + failed_of(&s, "CLIENT");
+	ret = failed_of(&s, "INCR") + failed_of(&s, "GET") + failed_of(&s, "CLIENT") +
+	      failed_of(&s, "CLIENT INFO") + failed_of(&s, "CLIENT REPLY");
 	heads_free(s.heads);
 	return ret;
 }
 
-/* A command of CLIENT of which it is open whether it has an answer. */
+/* A command of CLIENT whose word, which says whether it has an answer, comes later. */
 static void errors_after_a_cut_client_have_no_name(void **state)
 {
 	static const char reply[] = CLIENT("5", "reply"), list[] = CLIENT("4", "info");
-	size_t at, word = strstr(list, "$4") - list;
+	size_t at;
 
 	(void)state;
 	for (at = 1; at < sizeof(reply); at++)
 		if (failed_after(reply, at, 0))
 			fail_msg("a name, cut at %zu", at);
 	for (at = 1; at < sizeof(list); at++)
-		if (failed_after(list, at, 0) != (at < word - 2 || at > word + 1))
-			fail_msg("%s name, cut at %zu", at > word + 1 ? "no" : "a", at);
+		if (!failed_after(list, at, 0))
+			fail_msg("no name, cut at %zu", at);
 	/* the rest of a receive was not read */
 	assert_int_equal(failed_after(reply, sizeof(reply) - 1, 20), 0);
 	/* inline, with blanks; without a word */

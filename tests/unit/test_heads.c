@@ -40,6 +40,16 @@ static void redis_commands_are_counted(void **state)
 	      { "MYSERVICE", 0 });
 }
 
+/* What a group of commands is asked for is of its name: no value, and not what is cut off. */
+static void subcommands_of_redis_are_named(void **state)
+{
+	(void)state;
+	CHECK("*4\r\n$6\r\nCLIENT\r\n$5\r\npause\r\n$4\r\n2500\r\n$5\r\nWRITE\r\n"
+	      "config  set maxclients 3\r\nCONFIG secret\r\nCONFIG\r\n"
+	      "*2\r\n$3\r\nGET\r\n$3\r\nset\r\n*2\r\n$6\r\nCONFIG\r\n$99\r\nse",
+	      { "CLIENT PAUSE", 1 }, { "CONFIG SET", 1 }, { "CONFIG", 3 }, { "GET", 1 });
+}
+
 /* Headers of 3 KB in two receives, with a request after them in the second. */
 static void long_headers_may_be_cut(void **state)
 {
@@ -468,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(redis_commands_are_counted),
+		T(subcommands_of_redis_are_named),
 		T(long_headers_may_be_cut),
 		T(receives_on_several_cpus_are_read_in_order),
 		T(later_receives_are_left),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * analyze/analyses/verdict/verdict_just_then.c: the only request of its name when requests become
- * slower, and names that have nothing to do with it.
+ * slower, fail or pause, and names that have nothing to do with it.
  */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
@@ -9,12 +9,15 @@
 
 #define MS	1000000L
 #define SLOWER	6000 /* ms: since then */
+#define PAUSED	2000 /* ms */
 #define ONCE	5    /* the first of these names */
 #define ALL	10
 #define ANOTHER 4 /* connection */
 
-/* A request at t ms. */
-static void once(struct buf *b, int name, long t)
+enum fault { SLOW, FAIL, PAUSE };
+
+/* A request at t ms, for some 90 us and so many ms. */
+static void once(struct buf *b, int name, long t, long took)
 {
 	static long pos;
 	struct err e = { 0 };
@@ -25,15 +28,35 @@ static void once(struct buf *b, int name, long t)
 	buf_printf(b, &e, "%ld %d syscall nr=read fd=%d dur=1 ret=10\n", t * MS + 9000, tid, fd);
 	buf_printf(b, &e, "%ld %d head conn=%d pos=%ld len=10 name=%d requests=1\n", t * MS + 9000,
 		   tid, ANOTHER, pos, name);
-	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", t * MS + 90000, tid, fd);
+	buf_printf(b, &e, "%ld %d syscall nr=write fd=%d dur=1 ret=20\n", (t + took) * MS + 90000,
+		   tid, fd);
+}
+
+/* What is asked all the time. */
+static void ask_often(struct buf *b, enum fault fault)
+{
+	struct err e = { 0 };
+	long t, end;
+
+	for (t = 20; t < SECONDS * 1000 - 200; t += 20) {
+		end = t * MS + t * 137 % 50000 + (t < SLOWER || fault != SLOW ? MS : 9 * MS);
+		if (fault == PAUSE && t == SLOWER)
+			end += PAUSED * MS;
+		ask(b, 1, 101, t * MS, t * MS + 20000, end);
+		if (fault == FAIL && t >= SLOWER)
+			buf_printf(b, &e,
+				   "%ld 101 answer conn=1 pos=0 len=20 status=503 protocol=1\n",
+				   end);
+		if (fault == PAUSE && t == SLOWER)
+			t += PAUSED;
+	}
 }
 
 /* Names that are asked once, at these times in ms; the same name if they are one. */
-static sqlite3 *slower(const long *at, int n, int names)
+static sqlite3 *with(enum fault fault, const long *at, int n, int names, long took)
 {
 	struct buf b = { 0 };
 	struct err e = { 0 };
-	long t;
 	int i;
 
 	begin_host(&b);
@@ -42,27 +65,43 @@ static sqlite3 *slower(const long *at, int n, int names)
 		buf_printf(&b, &e, "5 0 request_name id=%d protocol=1 name=\"GET /once%d\"\n",
 			   ONCE + i, i);
 	buf_printf(&b, &e, "@cpu 1\n");
-	for (t = 20; t < SECONDS * 1000 - 200; t += 20)
-		ask(&b, 1, 101, t * MS, t * MS + 20000,
-		    t * MS + (t < SLOWER ? 1 : 9) * MS + t * 137 % 50000);
+	ask_often(&b, fault);
 	buf_printf(&b, &e, "@cpu 2\n");
 	for (i = 0; i < n; i++)
-		once(&b, ONCE + (names > 1 ? i : 0), at[i]);
+		once(&b, ONCE + (names > 1 ? i : 0), at[i], took);
 	return analysed(loaded_buf(&b), NULL);
 }
+
+static const char *const kinds[] = { "slower", "errors", "pauses" };
 
 static void an_only_request_came_then(void **state)
 {
 	static const long at[] = { SLOWER - 5 };
-	sqlite3 *db = slower(at, 1, 1);
+	sqlite3 *db;
+	int fault;
 
 	(void)state;
-	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "slower");
-	is_text(db,
-		"SELECT n.name FROM finding f JOIN finding_value v ON v.finding=f.id JOIN request r ON"
-		" r.rowid=v.id JOIN request_name n ON n.id=r.name WHERE f.kind='verdict_just_then' AND"
-		" v.name='request'",
-		"GET /once0");
+	for (fault = SLOW; fault <= PAUSE; fault++) {
+		db = with(fault, at, 1, 1, 0);
+		is_text(db, "SELECT kind FROM verdict WHERE rank=1", kinds[fault]);
+		is_text(db,
+			"SELECT n.name FROM finding f JOIN finding_value v ON v.finding=f.id JOIN"
+			" request r ON r.rowid=v.id JOIN request_name n ON n.id=r.name WHERE"
+			" f.kind='verdict_just_then' AND v.name='request'",
+			"GET /once0");
+		db_close(db);
+	}
+}
+
+/* The request that the pause is: its cause says so. */
+static void one_that_lasts_for_the_pause_is_no_event_before_it(void **state)
+{
+	static const long at[] = { SLOWER - 5 };
+	sqlite3 *db = with(PAUSE, at, 1, 1, PAUSED);
+
+	(void)state;
+	is_text(db, "SELECT kind FROM verdict WHERE rank=1", "pauses");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_just_then'", 0);
 	db_close(db);
 }
 
@@ -81,8 +120,8 @@ static void others_came_by_chance(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		db = slower(of[i].at, of[i].n, of[i].names);
-		is_text(db, "SELECT kind FROM verdict WHERE rank=1", "slower");
+		db = with(i % 3, of[i].at, of[i].n, of[i].names, 0);
+		is_text(db, "SELECT kind FROM verdict WHERE rank=1", kinds[i % 3]);
 		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_just_then'", 0);
 		db_close(db);
 	}
@@ -92,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_only_request_came_then),
+		T(one_that_lasts_for_the_pause_is_no_event_before_it),
 		T(others_came_by_chance),
 	};
 

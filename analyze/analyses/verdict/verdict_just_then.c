@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A request that is the only one of its name in the recording, and began or ended as requests
- * became slower: a cache that is emptied, an index that is dropped. Of the server, or of a recorded
- * one that it asks. When the change began is known to a window; the one before counts, too. Of
- * many names that occur once, one does so then by chance: nothing is said.
+ * became slower or failed: a cache that is emptied, an index that is dropped, a server that becomes
+ * a replica. Before a pause it ended: what lasts for the pause is its cause. Of the server, or of a
+ * recorded one that it asks. When the change began is known to a window; the one before counts,
+ * too. Of many names that occur once, one does so then by chance: nothing is said.
  */
 #include "verdict.h"
 
@@ -32,17 +33,19 @@ int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err
 		" server FROM service WHERE pid IN (SELECT pid FROM own) OR (pid, port) IN (SELECT pid, port FROM fd WHERE"
 		" role='accepted' AND local IN (SELECT remote FROM fd WHERE role='connected' AND remote<>'' AND"
 		" pid IN (SELECT pid FROM own)))), n AS MATERIALIZED (SELECT r.rowid AS id, s.server, r.ts AS"
-		" first, max(r.ts + r.dur) AS last FROM request r JOIN s ON s.id=r.service WHERE r.name NOT NULL"
-		" GROUP BY s.server, r.name HAVING count(*)=1) SELECT id, server, (SELECT count(*) FROM n) FROM"
-		" n WHERE first BETWEEN ?2 AND ?3 OR last BETWEEN ?2 AND ?3 ORDER BY abs(last - (?2 + ?3) / 2)"
-		" LIMIT 1";
+		" first, max(r.ts + r.dur) AS last, total(r.errors) AS failed FROM request r JOIN s ON s.id=r.service WHERE"
+		" r.name NOT NULL GROUP BY s.server, r.name HAVING count(*)=1) SELECT id, server, (SELECT count(*) FROM"
+		" n) FROM n WHERE (last BETWEEN ?2 AND ?3 OR (NOT ?4 AND first BETWEEN ?2 AND ?3)) AND NOT failed"
+		" ORDER BY abs(last - (?2 + ?3) / 2) LIMIT 1";
 	double from = j->start - j->width, to = j->start + j->width;
 	struct just_then t = { 0 };
 	int ret = 0;
 
-	if (j->kind != VERDICT_slower || j->given || j->about.kind != SUBJECT_server || from <= 0)
+	if ((j->kind != VERDICT_slower && j->kind != VERDICT_errors && j->kind != VERDICT_pauses) ||
+	    j->given || j->about.kind != SUBJECT_server || !(from > 0))
 		return 0;
-	ret = db_each(c->db, e, on_request, &t, sql, "idd", j->about.id, from, to);
+	ret = db_each(c->db, e, on_request, &t, sql, "iddi", j->about.id, from, to,
+		      (s64)(j->kind == VERDICT_pauses));
 	if (ret < 0 || !t.request || t.once * (to - from) > CHANCE_MOST * (double)c->duration)
 		return ret;
 	const struct value values[] = {
