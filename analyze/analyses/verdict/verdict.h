@@ -274,6 +274,8 @@ double verdict_quantile(const struct hist *h, double q);
 /* verdict_change.c: whether latency changed its level; fills slow, baseline, ratio, start, end. */
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e);
 void verdict_forget_change(struct judged *j);
+/* verdict_choose.c: the end of a time range, if anything was answered after it; NAN: not known. */
+double verdict_until(const struct judged *j, double end);
 /* ns: a request is late that takes longer than this, where they take the mean. */
 static inline double verdict_late_bound(double mean, const struct limits *l)
 {

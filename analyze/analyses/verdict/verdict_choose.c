@@ -43,6 +43,18 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	return 0;
 }
 
+double verdict_until(const struct judged *j, double end)
+{
+	int i;
+
+	if (!(end >= 0 && end < j->n_windows * j->width))
+		return NAN;
+	i = (int)round(end / j->width);
+	while (i < j->n_windows && j->traffic[i].exchanges <= 0)
+		i++;
+	return i < j->n_windows ? end : NAN;
+}
+
 double verdict_since(const struct judged *j)
 {
 	double start = j->start, before = 0;

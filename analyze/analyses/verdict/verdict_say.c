@@ -75,8 +75,7 @@ static int say_slower(struct analysis_ctx *c, struct judged *j, struct err *e)
 	int i, said = 0, n = 0;
 
 	values[n++] = (struct value)VALUE_NUMBER("start", verdict_since(j), "at");
-	values[n++] = (struct value)VALUE_NUMBER(
-		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
+	values[n++] = (struct value)VALUE_NUMBER("end", verdict_until(j, j->end), "at");
 	for (i = 0; i < j->ranges && said < RANGES_NAMED; i++)
 		if (j->range[i][0] != j->start) {
 			values[n++] = (struct value)VALUE_INTERVAL("range", NAN, j->range[i][0],
@@ -117,8 +116,7 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("p99", s->p99[0], "ns");
 	values[n++] = (struct value)VALUE_NUMBER("baseline", s->p99_base, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("start", j->start, "at");
-	values[n++] = (struct value)VALUE_NUMBER(
-		"end", j->end + j->width < (double)c->duration ? j->end : NAN, "at");
+	values[n++] = (struct value)VALUE_NUMBER("end", verdict_until(j, j->end), "at");
 	values[n++] = (struct value)VALUE_NUMBER("others", s->unchanged ? s->unchanged : NAN, "");
 	values[n++] = (struct value)VALUE_NUMBER("paused", verdict_also_paused(j, &longest), "");
 	values[n++] = (struct value)VALUE_NUMBER("longest", longest, "ns");
@@ -265,12 +263,10 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		      s64 *ret_id, struct err *e)
 {
 	const struct verdict_errors *m = &j->more;
-	bool ends = m->end + j->width < (double)c->duration;
 	bool named = m->name_n >= NEARLY_ALL * m->n && !m->refused;
-	bool slower_ends = j->slower_to + j->width < (double)c->duration;
 	const struct value values[] = {
 		VALUE_NUMBER("start", m->start, "at"),
-		VALUE_NUMBER("end", ends ? m->end : NAN, "at"),
+		VALUE_NUMBER("end", verdict_until(j, m->end), "at"),
 		VALUE_NUMBER("share", named ? percent(m->name_n, m->name_of) : m->share, "%"),
 		VALUE_NUMBER("baseline", named && !(m->again > 0) ? m->name_before : m->before,
 			     "%"),
@@ -285,7 +281,7 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		VALUE_NUMBER("again_n", m->again_n, ""),
 		VALUE_NUMBER("again_end", m->again_end, "at"),
 		VALUE_NUMBER("slower", j->slower_from, "at"),
-		VALUE_NUMBER("slower_end", slower_ends ? j->slower_to : NAN, "at"),
+		VALUE_NUMBER("slower_end", verdict_until(j, j->slower_to), "at"),
 		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
 		VALUE_MAYBE("name", request_name, m->name),
 		{ 0 },

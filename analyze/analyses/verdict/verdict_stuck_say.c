@@ -166,12 +166,12 @@ struct also {
 		VALUE_NUMBER("slower_end", (a).slower_end, "at"),                           \
 		VALUE_NUMBER("slower_ratio", (j)->slower_ratio, "x")
 
-static struct also also_of(const struct judged *j, const struct analysis_ctx *c)
+static struct also also_of(const struct judged *j)
 {
 	struct also a;
 
 	a.paused = verdict_also_paused(j, &a.longest);
-	a.slower_end = j->slower_to + j->width < (double)c->duration ? j->slower_to : NAN;
+	a.slower_end = verdict_until(j, j->slower_to);
 	return a;
 }
 
@@ -179,7 +179,7 @@ static struct also also_of(const struct judged *j, const struct analysis_ctx *c)
 static int put_file_waits(struct analysis_ctx *c, struct judged *j, const struct stucks *s,
 			  struct err *e)
 {
-	const struct also a = also_of(j, c);
+	const struct also a = also_of(j);
 	const struct value values[] = {
 		VALUE_NUMBER("n", s->requests, ""),
 		VALUE_NUMBER("of", s->of, ""),
@@ -200,7 +200,7 @@ static int put_stuck(struct analysis_ctx *c, struct judged *j, const struct stuc
 {
 	bool open = j->end >= (double)c->duration - STUCK_ENTRY;
 	double before = 0, oldest = 0, since = NAN;
-	const struct also a = also_of(j, c);
+	const struct also a = also_of(j);
 	int i;
 
 	for (i = 0; i < s->n; i++) {
@@ -232,7 +232,7 @@ static int put_stuck(struct analysis_ctx *c, struct judged *j, const struct stuc
 static int put_overdue(struct analysis_ctx *c, struct judged *j, const struct stucks *s,
 		       struct err *e)
 {
-	const struct also a = also_of(j, c);
+	const struct also a = also_of(j);
 	const struct value values[] = {
 		VALUE_NUMBER("n", s->requests, ""),
 		VALUE_SUBJECT("name", request_name, s->name),

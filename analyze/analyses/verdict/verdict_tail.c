@@ -303,7 +303,7 @@ int verdict_tail_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	const struct value values[] = {
 		VALUE_NUMBER("p99", m->p99, "ns"),
 		VALUE_NUMBER("start", j->start, "at"),
-		VALUE_NUMBER("end", j->end + j->width < (double)c->duration ? j->end : NAN, "at"),
+		VALUE_NUMBER("end", verdict_until(j, j->end), "at"),
 		VALUE_NUMBER("baseline", m->p99_otherwise, "ns"),
 		VALUE_NUMBER("share", m->share, "%"),
 		VALUE_NUMBER("before", m->before, "%"),
