@@ -297,8 +297,8 @@ static int read_which(struct screen *s, sqlite3 *db, struct err *e)
 {
 	static const char sql[] =
 		"SELECT sentence(id), evidence FROM finding WHERE kind IN ('verdict_process', 'verdict_few_dear',"
-		" 'verdict_larger', 'verdict_disk_waits', 'verdict_oldest', 'verdict_circle')"
-		" AND subject_kind='server' AND subject=?1 ORDER BY id";
+		" 'verdict_larger', 'verdict_disk_waits', 'verdict_oldest', 'verdict_circle', 'verdict_calls')"
+		" AND NOT (kind='verdict_calls' AND parent > 0) AND subject_kind='server' AND subject=?1 ORDER BY id";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "i", s->server);
 

@@ -103,9 +103,10 @@ static void whose_errors(void **state)
 	assert_false(is_own_error(7, 1062, ""));
 }
 
-#define EMFILE "syscall_args nr=openat dur=1000 ret=-24"
-#define EAGAIN "syscall nr=recvfrom fd=9 dur=1000 ret=-11"
-#define ENOENT "syscall_args nr=openat dur=1000 ret=-2"
+#define EMFILE	"syscall_args nr=openat dur=1000 ret=-24"
+#define EAGAIN	"syscall nr=recvfrom fd=9 dur=1000 ret=-11"
+#define BACKLOG "syscall nr=connect fd=9 dur=1000 ret=-11"
+#define ENOENT	"syscall_args nr=openat dur=1000 ret=-2"
 
 static void failed_calls_within_failed_requests_are_why(void **state)
 {
@@ -189,6 +190,7 @@ static void other_failed_calls_are_not(void **state)
 	static const struct failing cases[] = {
 		{ .bad = 30, .status = 500, .all = EMFILE },
 		{ .bad = 30, .status = 500, .call = EAGAIN },
+		{ .bad = 30, .status = 500, .all = BACKLOG },
 		{ .bad = 30, .status = 500, .call = ENOENT },
 		{ .bad = 0, .status = 500, .all = EMFILE },
 	};

@@ -256,6 +256,44 @@ static void other_errors_are_none(void **state)
 	db_close(db);
 }
 
+/* One name is answered each `before` ms in the first half, and refused each 20 ms in the second. */
+static sqlite3 *refused_name(int before)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	int i = 0;
+	long t;
+
+	begin_host(&x);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (t = 20; t < SECONDS * 1000 - 200; t += 5, i++) {
+		bool late = t >= 5000, one = t % (late ? 20 : before) == 0;
+
+		ask(&x, one ? 1 : 2 + i % 3, 100, t * MS, t * MS + 10000, t * MS + 300000);
+		if (one && late)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=1 pos=0 len=20 status=413 protocol=1\n",
+				   t * MS + 300000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void a_name_that_is_refused_from_now_on(void **state)
+{
+	sqlite3 *db = refused_name(20);
+
+	(void)state;
+	is_text(db, FIRST, "problem errors");
+	is_within(db, VALUE("verdict_errors_name", "share"), 99, 100);
+	is_number(db, VALUE("verdict_errors_name", "baseline"), 0);
+	db_close(db);
+	/* it was hardly asked for before: others guess it */
+	db = refused_name(500);
+	is_text(db, "SELECT status FROM verdict", "none");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_refused'", 1);
+	db_close(db);
+}
+
 static void fewer_requests_come_from_outside(void **state)
 {
 	sqlite3 *db =
@@ -324,6 +362,7 @@ int main(void)
 		T(errors_in_two_time_ranges),
 		T(a_slowdown_that_harms_more_than_errors_comes_first),
 		T(other_errors_are_none),
+		T(a_name_that_is_refused_from_now_on),
 		T(fewer_requests_come_from_outside),
 		T(slower_answers_to_the_same_clients_are_no_lack_of_demand),
 		T(times_outside_are_of_the_nearest_window),

@@ -46,6 +46,7 @@ struct failure {
 
 struct calls {
 	const struct judged *j;
+	s64 parent; /* finding; 0: the errors are not the problem */
 	struct kind kinds[KINDS_MAX];
 	u32 n_kinds;
 	struct idmap pid_of;   /* thread of the server -> its process; negative: a child of it */
@@ -234,6 +235,16 @@ static bool is_misconf(const struct calls *c, const struct kind *k)
 	return code && strcmp(code, "MISCONF") == 0 && (k->children > 0 || has_place(k->error));
 }
 
+/* A socket that was not connected has no address: that of all others of unix, if it is one. */
+static int read_address(struct buf *out, sqlite3 *db, const struct kind *k, struct err *e)
+{
+	static const char sql[] =
+		"SELECT max(path) FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1 LIMIT 1) AND"
+		" role='connected' AND path<>'' HAVING count(DISTINCT path)=1";
+
+	return is_connect(k->abi, k->nr) ? db_add_text(out, db, e, sql, "i", k->first.tid) : 0;
+}
+
 static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct kind *k,
 		    enum scope scope, bool contrast, struct err *e)
 {
@@ -241,14 +252,16 @@ static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct 
 	double good = c->requests[0] > 0 ? k->with[scope][0] / c->requests[0] : NAN;
 	bool full = k->error == LINUX_ENOSPC || k->error == LINUX_EDQUOT;
 	struct failed_place p = { 0 };
+	struct buf address = { 0 };
 	char call[64], error[32];
-	int ret = 0;
+	int ret = read_address(&address, a->db, k, e);
 
-	if (has_place(k->error))
+	if (ret == 0 && has_place(k->error))
 		ret = failed_place_read(&p, a->db, &k->first, &k->last, full, e);
 	const struct value values[] = {
 		VALUE_TEXT("call", syscall_name(k->abi, k->nr, call, sizeof(call))),
 		VALUE_TEXT(p.several ? "such" : "path", p.path.len ? p.path.data : NULL),
+		VALUE_TEXT("address", address.len ? address.data : NULL),
 		VALUE_TEXT("filesystem", p.filesystem.len ? p.filesystem.data : NULL),
 		VALUE_NUMBER("n", k->n, ""),
 		VALUE_TEXT("errno", errno_name(k->error, error, sizeof(error))),
@@ -270,10 +283,11 @@ static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct 
 				   c->j->about,
 				   "SELECT * FROM syscall_error",
 				   values,
-				   c->j->finding };
+				   c->parent };
 
 	ret = ret < 0 ? ret : finding_put(a->db, a->analysis->name, &f, NULL, e);
 	failed_place_free(&p);
+	buf_free(&address);
 	return ret;
 }
 
@@ -310,7 +324,7 @@ static int say(struct analysis_ctx *a, const struct calls *c, struct err *e)
 	for (i = 0; i < c->n_kinds; i++)
 		if (is_misconf(c, &c->kinds[i]) && (!misconf || c->kinds[i].n > misconf->n))
 			misconf = &c->kinds[i];
-	if (ret == 0)
+	if (ret == 0 && c->parent)
 		ret = put_open_files(a, c, first, e);
 	return ret == 0 && !said && misconf ? put_kind(a, c, misconf, OF_PROCESS, false, e) : ret;
 }
@@ -365,9 +379,9 @@ int verdict_calls_explain(struct analysis_ctx *a, const struct judged *j, bool *
 	return ret < 0 ? ret : 0;
 }
 
-int verdict_calls_say(struct analysis_ctx *a, const struct judged *j, struct err *e)
+int verdict_calls_say(struct analysis_ctx *a, const struct judged *j, s64 parent, struct err *e)
 {
-	struct calls c = { .j = j };
+	struct calls c = { .j = j, .parent = parent };
 	int ret = read_calls(a, &c, e);
 
 	if (ret >= 0 && c.n)

@@ -24,6 +24,9 @@ static const struct errno_reason reasons[] = {
 static const struct errno_reason watches = { LINUX_EMFILE, "too many open files",
 					     "limit of the user: fs.inotify.max_user_instances" };
 
+static const struct errno_reason backlog = { LINUX_EAGAIN, "resource temporarily unavailable",
+					     "the accept queue of the unix socket is full" };
+
 static bool is_one_of(u8 abi, u32 nr, const char *const *names)
 {
 	const struct syscall_desc *d = syscall_find(abi, nr);
@@ -37,6 +40,13 @@ static bool is_one_of(u8 abi, u32 nr, const char *const *names)
 bool is_fork(u8 abi, u32 nr)
 {
 	static const char *const names[] = { "clone", "clone3", "fork", "vfork", NULL };
+
+	return is_one_of(abi, nr, names);
+}
+
+bool is_connect(u8 abi, u32 nr)
+{
+	static const char *const names[] = { "connect", NULL };
 
 	return is_one_of(abi, nr, names);
 }
@@ -58,6 +68,8 @@ const struct errno_reason *errno_reason(u8 abi, u32 nr, int error)
 {
 	size_t i;
 
+	if (error == LINUX_EAGAIN && is_connect(abi, nr))
+		return &backlog;
 	if (error == LINUX_EAGAIN && !is_fork(abi, nr))
 		return NULL;
 	if (error == LINUX_EMFILE && is_watch(abi, nr))

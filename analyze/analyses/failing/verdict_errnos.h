@@ -14,7 +14,7 @@ struct errno_reason {
 
 /*
  * NULL: an ordinary answer, as EAGAIN, EINTR or ENOENT: no reason. EAGAIN of a call that makes a
- * thread or process is one.
+ * thread or process is one, and of connect: as connect(2) has it, of unix sockets.
  */
 const struct errno_reason *errno_reason(u8 abi, u32 nr, int error);
 
@@ -24,7 +24,9 @@ bool is_open_files(u8 abi, u32 nr, int error);
 /* A call that makes a thread or process. */
 bool is_fork(u8 abi, u32 nr);
 
+bool is_connect(u8 abi, u32 nr);
+
 /* SQL: the errnos above, of table syscall_error x with syscall_name n. */
 #define IS_REASON                                                                             \
 	"(x.error IN (5, 12, 23, 24, 27, 28, 30, 105, 116, 122) OR (x.error=11 AND n.name IN" \
-	" ('clone', 'clone3', 'fork', 'vfork')))"
+	" ('clone', 'clone3', 'connect', 'fork', 'vfork')))"

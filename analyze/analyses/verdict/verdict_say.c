@@ -286,17 +286,15 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		VALUE_MAYBE("name", request_name, m->name),
 		{ 0 },
 	};
-	const struct finding f = { m->refused ? FINDING_verdict_refused
-				   : named    ? FINDING_verdict_errors_name
-					      : FINDING_verdict_errors,
-				   severity,
-				   OBSERVED,
-				   j->about,
-				   "SELECT * FROM request_error",
-				   values,
-				   0 };
+	enum finding_kind kind = m->refused ? FINDING_verdict_refused
+				 : named    ? FINDING_verdict_errors_name
+					    : FINDING_verdict_errors;
+	const struct finding f = {
+		kind, severity, OBSERVED, j->about, "SELECT * FROM request_error", values, 0
+	};
+	int ret = finding_put(c->db, c->analysis->name, &f, ret_id, e);
 
-	return finding_put(c->db, c->analysis->name, &f, ret_id, e);
+	return ret == 0 && severity == WARNING ? verdict_calls_say(c, j, 0, e) : ret;
 }
 
 static int say_change(struct analysis_ctx *c, struct judged *j, struct err *e)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Levels of what is answered: the share of answers that report an error, and the rate of requests.
- * More errors are a problem. HTTP 4xx are requests that were wrong: no problem while good answers
- * leave as often as before. Fewer requests without slower ones, pauses or requests that wait at the
- * end arrived less often: no problem of the server. With as many outstanding requests as before
- * (rate times latency, Little), demand did not fall: clients ask again after an answer, which takes
- * longer.
+ * More errors are a problem. HTTP 4xx are requests that were wrong: no problem while good answers,
+ * also of the name that fails, leave as often as before. Fewer requests without slower ones, pauses
+ * or requests that wait at the end arrived less often: no problem of the server. With as many
+ * outstanding requests as before (rate times latency, Little), demand did not fall: clients ask
+ * again after an answer, which takes longer.
  */
 #include "verdict_levels.h"
 
@@ -102,15 +102,28 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 	return db_end(q, ret);
 }
 
+/*
+ * Most of the errors are in the place of good answers, which the name had before: what was right is
+ * refused.
+ */
+static bool replace_good(const struct verdict_errors *in, double good, double good_before,
+			 double rest, const struct limits *l)
+{
+	double expected = good_before * (in->end - in->start) / rest;
+
+	return rest > 0 && good * l->factor < expected && 2 * (expected - good) > in->name_n;
+}
+
 /* Of the name with most errors: how many, and of how many answers. */
-static int read_name(struct analysis_ctx *c, const struct judged *j, struct verdict_errors *in,
-		     struct err *e)
+static int read_name(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		     struct verdict_errors *in, struct err *e)
 {
 	static const char sql[] =
 		"WITH x AS MATERIALIZED (SELECT ts + dur >= ?3 AND ts + dur < ?4 AS inside, max(requests, 1) AS n,"
 		" min(errors, max(requests, 1)) AS failed FROM request WHERE name=?2 AND service IN (SELECT id FROM"
 		" service WHERE server=?1)) SELECT total(failed) FILTER (WHERE inside), total(n) FILTER (WHERE"
 		" inside), total(failed) FILTER (WHERE NOT inside), total(n) FILTER (WHERE NOT inside) FROM x";
+	double rest = (double)c->duration - (in->end - in->start), before;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "iidd", j->about.id, in->name, in->start, in->end);
 
@@ -120,7 +133,9 @@ static int read_name(struct analysis_ctx *c, const struct judged *j, struct verd
 	if (ret > 0) {
 		in->name_n = sqlite3_column_double(q, 0);
 		in->name_of = sqlite3_column_double(q, 1);
+		before = sqlite3_column_double(q, 3) - sqlite3_column_double(q, 2);
 		in->name_before = percent(sqlite3_column_double(q, 2), sqlite3_column_double(q, 3));
+		in->refused &= !replace_good(in, in->name_of - in->name_n, before, rest, l);
 	}
 	return db_end(q, ret);
 }
@@ -193,7 +208,7 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 	if (!(most.n > 0))
 		return 0;
 	i = read_most(c, j, l, ret_errors, e);
-	return i < 0 ? i : read_name(c, j, ret_errors, e);
+	return i < 0 ? i : read_name(c, j, l, ret_errors, e);
 }
 
 void verdict_rate(struct judged *j, const struct limits *l)

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Errors of which an upstream is why: its accept queue is full, its answers, connections
+ * that it resets or that the server breaks off. */
+#include "tests/lib/asking.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#define MS	1000000L
+#define BACKLOG "syscall nr=connect fd=9 dur=1000 ret=-11"
+
+#define VERDICT		    "SELECT status || ' ' || kind FROM verdict WHERE rank=1"
+#define VALUE(kind, what)   FINDING_VALUE(kind, what, "v.number")
+#define TEXT_OF(kind, what) FINDING_VALUE(kind, what, "v.text")
+#define N_OF(kind_)	    "SELECT count(*) FROM finding WHERE kind='" kind_ "'"
+
+/* From the middle on requests take longer, and of every three one fails at once. */
+static void a_full_accept_queue_of_a_unix_socket(void **state)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db;
+	long t;
+	int i = 0;
+
+	(void)state;
+	begin_host(&x);
+	buf_printf(&x, &e,
+		   "@recorder\n"
+		   "81 100 fd pid=100 fd=20 mode=0140777 ino=6 family=1 role=3 socktype=1"
+		   " path=\"/run/fpm.sock\"\n@cpu 0\n");
+	for (t = 20 * MS; t < 9000 * MS; t += 10 * MS, i++) {
+		bool late = t >= 5000 * MS, bad = late && i % 3 == 0;
+		long end = t + (bad ? 200000 : late ? 60 * MS : 2 * MS);
+
+		ask(&x, 1 + i % NAMES, 100, t, t + 10000, end);
+		if (bad && t >= 5500 * MS)
+			buf_printf(&x, &e,
+				   "%ld 100 " BACKLOG
+				   "\n%ld 100 answer conn=%d pos=0 len=20 status=502 protocol=1\n",
+				   t + 50000, end, 1 + i % NAMES);
+	}
+	db = analysed(loaded_buf(&x), NULL);
+	is_text(db, VERDICT, "problem slower");
+	is_text(db, TEXT_OF("verdict_calls", "call"), "connect");
+	is_text(db, TEXT_OF("verdict_calls", "address"), "/run/fpm.sock");
+	is_number(db, "SELECT parent FROM finding WHERE kind='verdict_calls'", 0);
+	db_close(db);
+}
+
+enum how { FAILS, ALL_FAIL, RESET, CLOSED, BROKEN_OFF };
+
+/*
+ * Requests ask one of two upstreams in turn; from the middle on those that ask the first are
+ * answered 500. Or each asks on a new connection to one, which then ends without an answer.
+ */
+static sqlite3 *asking_others(enum how how)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t, end;
+	int i = 0;
+
+	begin_host(&x);
+	buf_printf(&x, &e,
+		   "@recorder\n"
+		   "81 100 fd pid=100 fd=20 mode=0140000 ino=61 family=2 role=3 socktype=1 sport=5"
+		   " dport=7001 daddr=10.0.0.7\n"
+		   "81 100 fd pid=100 fd=21 mode=0140000 ino=62 family=2 role=3 socktype=1 sport=6"
+		   " dport=7002 daddr=10.0.0.7\n@cpu 0\n");
+	for (t = 20 * MS; t < 9000 * MS; t += 10 * MS, i++) {
+		bool late = t >= 5000 * MS,
+		     bad = late && (how == ALL_FAIL ? i % 4 < 2 : i % 2 == 0);
+		int fd = 20 + i % 2;
+
+		end = t + 200000;
+		ask(&x, 1 + i % NAMES, 100, t, t + 10000, end);
+		if (bad)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=%d pos=0 len=20 status=502 protocol=1\n",
+				   end, 1 + i % NAMES);
+		if (bad && how > ALL_FAIL) {
+			fd = 22;
+			buf_printf(&x, &e,
+				   "%ld 100 fd pid=100 fd=22 mode=0140000 ino=%d family=2 role=3"
+				   " socktype=1 sport=%d dport=7003 daddr=10.0.0.7\n",
+				   t + 20000, 5000 + i, 5000 + i);
+		}
+		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=10\n", t + 30000, fd);
+		if (fd < 22 || how == BROKEN_OFF)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=50\n",
+				   t + 100000, fd);
+		if (fd == 22 && how == BROKEN_OFF)
+			buf_printf(&x, &e, "%ld 100 syscall nr=write fd=22 dur=1 ret=31\n",
+				   t + 110000);
+		if (fd == 22 && how != BROKEN_OFF)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=22 dur=1 ret=%d\n",
+				   t + 120000, how == RESET ? -104 : 0);
+		if (fd == 22)
+			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=22 dur=1 ret=0\n",
+				   t + 130000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void one_of_several_upstreams_answers_with_errors(void **state)
+{
+	sqlite3 *db = asking_others(FAILS);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_within(db, VALUE("failing_upstream", "n"), 195, 200);
+	is_within(db, VALUE("failing_upstream", "others"), 195, 205);
+	is_text(db,
+		"SELECT remote FROM fd WHERE rowid=(" FINDING_VALUE("failing_upstream", "upstream",
+								    "v.id") ")",
+		"10.0.0.7:7001");
+	db_close(db);
+	/* as many after each of them: it is none of theirs */
+	db = asking_others(ALL_FAIL);
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, N_OF("failing_upstream"), 0);
+	db_close(db);
+}
+
+static void connections_that_end_before_an_answer(void **state)
+{
+	static const char *const kinds[] = { [RESET] = "failing_reset",
+					     [CLOSED] = "failing_closed",
+					     [BROKEN_OFF] = "failing_broken_off" };
+	enum how how;
+
+	(void)state;
+	for (how = RESET; how <= BROKEN_OFF; how++) {
+		sqlite3 *db = asking_others(how);
+
+		is_text(db, VERDICT, "problem errors");
+		is_text(db, "SELECT max(kind) FROM finding WHERE kind GLOB 'failing_*'",
+			kinds[how]);
+		db_close(db);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_full_accept_queue_of_a_unix_socket),
+		T(one_of_several_upstreams_answers_with_errors),
+		T(connections_that_end_before_an_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
