@@ -44,9 +44,6 @@ bool verdict_crash_before(const struct judged *j, double start, double end);
 /* Under j->finding, or on its own where that is about something else. */
 int verdict_crash_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
-/* verdict_last_asked.c: whom failed requests asked last, under j->finding. */
-int verdict_last_asked_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
-
 /*
  * verdict_calls.c: the system calls that failed in requests that failed: under a finding, 0: next
  * to another problem; whether there are some that explain the errors j->more.

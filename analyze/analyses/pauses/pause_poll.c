@@ -6,6 +6,7 @@
  */
 #include "pause_root.h"
 
+#include "analyze/analyses/waits/polls.h"
 #include "format/buf.h"
 
 /* The requests that last until the pause ends or longer. */

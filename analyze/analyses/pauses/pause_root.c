@@ -6,6 +6,7 @@
  */
 #include "pause_root.h"
 
+#include "analyze/analyses/waits/polls.h"
 #include "handoffs.h"
 #include "pause_answered.h"
 #include "pauses.h"

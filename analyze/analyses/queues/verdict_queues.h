@@ -116,15 +116,14 @@ int verdict_unacked_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 
 /* What answers that arrive late, or never, outweighed: members of an array of values. */
 #define OUTWEIGHED(j, of, value) ((j)->outweighed == VERDICT_##of ? (double)(value) : NAN)
-#define OUTWEIGHED_END(c, j, of) \
-	((j)->slower_to < (double)(c)->duration ? OUTWEIGHED(j, of, (j)->slower_to) : NAN)
-#define VALUES_OUTWEIGHED(c, j)                                                                    \
+#define OUTWEIGHED_END(j, of)	 OUTWEIGHED(j, of, verdict_until(j, (j)->slower_to))
+#define VALUES_OUTWEIGHED(j)                                                                       \
 	VALUE_NUMBER("slower", OUTWEIGHED(j, slower, (j)->slower_from), "at"),                     \
-		VALUE_NUMBER("slower_end", OUTWEIGHED_END(c, j, slower), "at"),                    \
+		VALUE_NUMBER("slower_end", OUTWEIGHED_END(j, slower), "at"),                       \
 		VALUE_NUMBER("slower_ratio", OUTWEIGHED(j, slower, (j)->slower_ratio), "x"),       \
 		VALUE_NUMBER("p99", OUTWEIGHED(j, tail, (j)->late.p99), "ns"),                     \
 		VALUE_NUMBER("late_since", OUTWEIGHED(j, tail, (j)->slower_from), "at"),           \
-		VALUE_NUMBER("late_until", OUTWEIGHED_END(c, j, tail), "at"),                      \
+		VALUE_NUMBER("late_until", OUTWEIGHED_END(j, tail), "at"),                         \
 		VALUE_NUMBER("p99_otherwise", OUTWEIGHED(j, tail, (j)->late.p99_otherwise), "ns"), \
 		VALUE_NUMBER("paused", OUTWEIGHED(j, pauses, (j)->counted), ""),                   \
 		VALUE_NUMBER("longest", OUTWEIGHED(j, pauses, (j)->pause_max), "ns")
@@ -136,3 +135,6 @@ int verdict_connections(struct analysis_ctx *c, const struct judged *j,
 /* verdict_leaked.c: under j->finding, all connections to another server are idle, and requests wait
  * until their timeout: no request gives one back. */
 int verdict_leaked(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
+/* verdict_last_asked.c: under j->finding, whom failed requests asked last. */
+int verdict_last_asked(struct analysis_ctx *c, const struct judged *j, struct err *e);

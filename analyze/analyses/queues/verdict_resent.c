@@ -221,7 +221,7 @@ int verdict_resent_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("acked", later ? r->acked : NAN, "ns"),
 		VALUE_NUMBER("acked_otherwise", r->acked_otherwise, "ns"),
 		VALUE_TEXT("on_time", j->outweighed == VERDICT_none ? "on time" : NULL),
-		VALUES_OUTWEIGHED(c, j),
+		VALUES_OUTWEIGHED(j),
 		{ 0 },
 	};
 	const struct value path[] = {

@@ -324,7 +324,7 @@ int verdict_silent_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("before", m->before, ""),
 		VALUE_NUMBER("received", d.sent < d.received ? d.received : NAN, ""),
 		VALUE_NUMBER("sent", d.sent, ""),
-		VALUES_OUTWEIGHED(c, j),
+		VALUES_OUTWEIGHED(j),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_verdict_silent,

@@ -159,7 +159,7 @@ int verdict_unacked_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		VALUE_NUMBER("max", u->max, "ns"),
 		VALUE_NUMBER("start", u->start, "at"),
 		VALUE_NUMBER("segments", u->dropped ? NAN : u->segments, ""),
-		VALUES_OUTWEIGHED(c, j),
+		VALUES_OUTWEIGHED(j),
 		{ 0 },
 	};
 	const struct value path[] = {

@@ -341,11 +341,6 @@ int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* Under j->finding: what the threads of the server, or of the process, did in that time. */
 int verdict_hang_threads(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
-/* Calls of poll: of rows s with column abi, as those of syscall. */
-#define POLLS                                                                                        \
-	"(SELECT nr FROM syscall_name x WHERE x.abi=s.abi AND name IN ('epoll_wait', 'epoll_pwait'," \
-	" 'epoll_pwait2', 'poll', 'ppoll', 'select', '_newselect', 'pselect6'))"
-
 /* verdict_just_then.c: the only request of its name at the start of a change. */
 int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err *e);
 

@@ -11,6 +11,7 @@
  */
 #include "verdict.h"
 
+#include "analyze/analyses/waits/polls.h"
 #include "analyze/analyses/waits/releases.h"
 #include "analyze/store/error_names.h"
 #include "format/protocols.h"

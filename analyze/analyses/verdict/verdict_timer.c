@@ -8,6 +8,7 @@
  */
 #include "verdict.h"
 
+#include "analyze/analyses/waits/polls.h"
 #include "analyze/base/idmap.h"
 #include "analyze/store/db_idmap.h"
 #include "analyze/store/request_rows.h"

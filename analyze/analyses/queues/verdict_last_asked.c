@@ -6,14 +6,14 @@
  * answer does: its answers, while others answer well; or connections to it that end before an
  * answer. Which end ended them: the last receive there was reset, read the end, or neither.
  */
-#include "verdict_failing.h"
+#include "verdict_queues.h"
 
-#include "analyze/analyses/queues/fd_rows.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/db_idmap.h"
 #include "analyze/store/row_types.h"
+#include "fd_rows.h"
 #include "format/errnos.h"
 #include "format/grow.h"
 #include "format/syscall.h"
@@ -272,7 +272,7 @@ static int say(struct analysis_ctx *c, const struct last_asked *x, const struct 
 		       : finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
-int verdict_last_asked_say(struct analysis_ctx *c, const struct judged *j, struct err *e)
+int verdict_last_asked(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	struct last_asked x = { .j = j };
 	int i, ret = j->connect.n > 0 ? 0 : read_exchanges(c, &x, e);
