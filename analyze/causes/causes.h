@@ -141,7 +141,7 @@ int causes_reads(struct samples *d, double *part, struct err *e);
  * that way; pieces: these waits. Run-queue latency that the
  * service itself makes counts as its time on a CPU; so do waits of an event loop for threads of its
  * process that are on one, by the share of its CPU time that is new. The CPU time of reading from a
- * disk counts there, if there are waits for it.
+ * disk counts there, if there are waits for it; so does run-queue latency right after a stop.
  */
 struct ranking {
 	enum category order[N_CATEGORIES];

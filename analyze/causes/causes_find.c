@@ -159,6 +159,25 @@ static int find_green(struct samples *d, struct cause *c, struct err *e)
 	return ret;
 }
 
+/* How often a thread of slow units is stopped: by a tracer, at each of its calls. */
+static void count_stops(struct samples *d, struct cause *c)
+{
+	double n = 0, ns = 0;
+	const struct span *p;
+	size_t i;
+
+	for (i = 0; i < d->n; i++) {
+		const struct unit *u = &d->slow[i];
+
+		for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < unit_sent(u);
+		     p = spans_next(&d->spans, p))
+			n += p->state == SPAN_stopped;
+		ns += (double)(unit_sent(u) - u->ts);
+	}
+	if (n > d->n && ns > 0)
+		CAUSE_VALUE(c, VALUE_NUMBER, "stops", 1e9 * n / ns, "");
+}
+
 static int find_sleep(struct samples *d, enum category category, struct cause *c, struct err *e)
 {
 	if (category == CATEGORY_other && find_green(d, c, e) < 0)
@@ -166,6 +185,8 @@ static int find_sleep(struct samples *d, enum category category, struct cause *c
 	if (c->finding == FINDING_cause_green || c->finding == FINDING_cause_green_end)
 		return 0;
 	c->finding = kind_of_sleep(category);
+	if (category == CATEGORY_stopped)
+		count_stops(d, c);
 	if (cause_sleep(d, c, e) < 0)
 		return ERR_FAIL;
 	return category == CATEGORY_filelock ? cause_filelock(d, c, e) : 0;

@@ -124,6 +124,36 @@ static int move_reads(struct samples *d, struct ranking *r, double value[N_CATEG
 }
 
 /*
+ * Moves the run-queue latency right after a stop: a tracer that stops the thread at each call makes
+ * it wait for a CPU each time as well.
+ */
+static void move_stops(struct samples *d, struct ranking *r, double value[N_CATEGORIES])
+{
+	double after = 0, all = 0, ns;
+	const struct span *p;
+	size_t i;
+	u8 last;
+
+	/* each may be short */
+	if (!(d->cmp->of[CATEGORY_stopped].value > 0) || d->cmp->of[CATEGORY_stopped].low <= 0)
+		return;
+	for (i = 0; i < d->n; i++) {
+		const struct unit *u = &d->slow[i];
+
+		last = SPAN_unknown;
+		for (p = spans_at(&d->spans, u->tid, u->ts); p && p->ts < unit_sent(u);
+		     p = spans_next(&d->spans, p)) {
+			ns = span_within(p, u->ts, unit_sent(u));
+			all += category_of(p->state) == CATEGORY_runq ? ns : 0;
+			after += p->state == SPAN_woken && last == SPAN_stopped ? ns : 0;
+			last = p->state;
+		}
+	}
+	if (all > 0)
+		move(r, d->cmp, CATEGORY_runq, CATEGORY_stopped, after / all, value);
+}
+
+/*
  * Waits of a category, along their wakers. A green thread that waits has no thread: the one that
  * goes on with it was idle until another gave it work, which may have waited for a disk.
  */
@@ -161,6 +191,7 @@ int causes_rank(struct samples *d, const struct load *l, struct ranking *r, stru
 			move_pool(d, l, r, &s, value);
 		slept_free(&s);
 	}
+	move_stops(d, r, value);
 	if (ret == 0)
 		ret = move_reads(d, r, value, e);
 	if (ret == 0)

@@ -87,6 +87,7 @@ struct thread {
 	u64 returned;	     /* when the last system call did; 0: none yet */
 	u64 clock[N_STATES]; /* ns in each state; run is added at switch-out */
 	u64 switches, preemptions, wakeups, defects;
+	bool realtime; /* had a CPU with such a priority */
 	void *own[N_TRACKERS];
 };
 

@@ -230,6 +230,47 @@ static void a_queue_for_all_of_the_time_is_said(void **state)
 	is(queued(1000000), "none", "", 1);
 }
 
+/* A tracer lets it go on after each of its calls, by a wakeup; others have the CPU until then. */
+static long traced(struct script *s, long t, int stops, long waits)
+{
+	int i;
+
+	for (i = 0; i < stops; i++, t += 50000 + waits) {
+		script_line(s, 0, "%ld 100 switch next=200 state=8", t);
+		script_line(s, 1, "%ld 0 switch next=400", t + 10000);
+		script_line(s, 1, "%ld 400 waking target=100 cpu=0", t + 20000);
+		script_line(s, 1, "%ld 400 switch next=0 state=1", t + 30000);
+		script_line(s, 0, "%ld 200 switch next=100", t + 40000 + waits);
+	}
+	return t;
+}
+
+static long traced_at_each_call(struct script *s, long t)
+{
+	return traced(s, t, 6, 400000);
+}
+
+/* A debugger attaches once, and leaves at once. */
+static long preempted_once_traced(struct script *s, long t)
+{
+	t = preempted(s, t);
+	return t > BEGIN + (REQUESTS * 3 / 4) * (long)PERIOD &&
+			       t < BEGIN + (REQUESTS * 3 / 4 + 1) * (long)PERIOD
+		       ? traced(s, t, 1, 1000)
+		       : t;
+}
+
+/* It waits for a CPU after each stop: that is of the tracer, not of the host. */
+static void stops_by_a_tracer_are_one(void **state)
+{
+	sqlite3 *db = judged(traced_at_each_call, NO_IDLE);
+
+	(void)state;
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem slower");
+	first_is(db, "stopped", "reader[400]", "contribution > 0.9");
+	is(judged(preempted_once_traced, NO_IDLE), "none", "", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +284,7 @@ int main(void)
 		cmocka_unit_test(clients_that_are_hurt_are_one),
 		cmocka_unit_test(waits_after_new_waits_for_a_disk_are_one),
 		cmocka_unit_test(a_queue_for_all_of_the_time_is_said),
+		cmocka_unit_test(stops_by_a_tracer_are_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,12 +9,14 @@
 	"INSERT INTO cpu_time VALUES(0, 1000000000, 0, 980000000, 0, 0, 20000000, 0, 0, 0, 0)"
 #define HALF "INSERT INTO cpu_time VALUES(0, 1000000000, 0, 500000000, 0, 0, 500000000, 0, 0, 0, 0)"
 
+#define NORMAL 120
+
 /* A request whose thread waits in the run queue while `other` has its CPU. */
-static void waiting(struct text *x, int other, long length)
+static void waiting(struct text *x, int other, int prio, long length)
 {
 	text_line(x, "%ld 0 waking target=100 context=1", x->t);
-	text_line(x, "%ld 0 switch next=%d\n%ld %d switch next=100 state=1", x->t + 500, other,
-		  x->t + 500 + length, other);
+	text_line(x, "%ld 0 switch next=%d prio=%d\n%ld %d switch next=100 state=1", x->t + 500,
+		  other, prio, x->t + 500 + length, other);
 	x->t += length;
 	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=%ld ret=1", x->t + 2000,
 		  length + 2000);
@@ -31,14 +33,14 @@ static void normally(struct text *x, int usual)
 
 	for (i = 0; i < 200; i++) {
 		if (usual)
-			waiting(x, usual, 200000);
+			waiting(x, usual, NORMAL, 200000);
 		many(x, 100, 4, MS);
 		x->t += MS / 2;
 	}
 }
 
 /* A pause caused by thread 300 of program `build`; 301 is of it as well, 310 of another one. */
-static sqlite3 *paused(int before, int after, const char *facts)
+static sqlite3 *paused_by(int prio, int before, int after, const char *facts)
 {
 	struct text x = { 0 };
 
@@ -46,9 +48,14 @@ static sqlite3 *paused(int before, int after, const char *facts)
 	text_line(&x, "36 301 thread pid=301 state=83 comm=\"build\"");
 	text_line(&x, "37 310 thread pid=310 state=83 comm=\"backup\"\n@cpu 0");
 	normally(&x, before);
-	waiting(&x, 300, 300 * MS);
+	waiting(&x, 300, prio, 300 * MS);
 	normally(&x, after);
 	return analysed(changed(answered(&x), facts), "verdict");
+}
+
+static sqlite3 *paused(int before, int after, const char *facts)
+{
+	return paused_by(NORMAL, before, after, facts);
 }
 
 static void is(sqlite3 *db, const char *verdict)
@@ -78,6 +85,13 @@ static void a_program_that_came_is_one(void **state)
 	is(paused(310, 301, NO_IDLE), "problem pauses"); /* and stays */
 }
 
+/* A busy host shares its CPUs, but not with this one. */
+static void a_program_of_realtime_priority_is_one(void **state)
+{
+	(void)state;
+	is(paused_by(49, 301, 301, NO_IDLE), "problem pauses");
+}
+
 static void a_host_with_idle_cpus_is_not_busy(void **state)
 {
 	(void)state;
@@ -99,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_that_runs_all_along_is_no_incident),
 		cmocka_unit_test(a_program_that_came_is_one),
+		cmocka_unit_test(a_program_of_realtime_priority_is_one),
 		cmocka_unit_test(a_host_with_idle_cpus_is_not_busy),
 		cmocka_unit_test(a_cpu_quota_is_no_state_of_the_host),
 	};

@@ -6,6 +6,8 @@
 #include "tests/lib/slowed.h"
 #include "tests/lib/unit.h"
 
+#include <stdio.h>
+
 #define N    (4 * REQUESTS)
 #define MS   1000000L
 #define LATE "SELECT count(*) FROM finding_value WHERE name='late' AND number BETWEEN 9 AND 11"
@@ -185,6 +187,105 @@ static void a_short_burst_is_no_problem(void **state)
 	is_none(db, 0);
 }
 
+#define CONNS	  40
+#define FIRST_FD  10
+#define EVERY	  5
+#define ELSEWHERE (6 * PERIOD)
+
+static void add_connections(struct script *s, char *facts, size_t size)
+{
+	size_t n = 0;
+	int i;
+
+	for (i = 0; i < CONNS; i++)
+		n += (size_t)snprintf(facts + n, size - n,
+				      "110 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2"
+				      " sport=80 saddr=127.0.0.1\n",
+				      FIRST_FD + i, 100 + i);
+	s->facts = facts;
+}
+
+static void move(struct script *s, long t, const char *call, int fd)
+{
+	script_line(s, 0, "%ld 100 syscall nr=%s fd=%d dur=2000 ret=10", t, call, fd);
+}
+
+/* A request whose answer waits for another host, while the thread answers others. */
+static void at_once_or_elsewhere(struct script *s, long i, bool asks, bool answered, long quick)
+{
+	long t = BEGIN + i * PERIOD;
+
+	script_line(s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
+	script_line(s, 0, "%ld 0 switch next=100 prio=120", t + 1000);
+	script_line(s, 0, "%ld 100 syscall_args nr=epoll_wait arg0=4 dur=1000 ret=1 flags=1",
+		    t + 2000);
+	if (asks)
+		move(s, t + 5000, "read", FIRST_FD + i / EVERY % CONNS);
+	if (answered)
+		move(s, t + 10000, "write", FIRST_FD + (i - ELSEWHERE / PERIOD) / EVERY % CONNS);
+	move(s, t + 15000, "read", 5);
+	move(s, t + 15000 + quick, "write", 5);
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t + 20000 + quick);
+}
+
+/*
+ * They overlap all the time; those that pass them show that it is no one stall. As others are
+ * answered sooner than before, the level stays.
+ */
+static void overlapping_requests_that_others_pass_are_separate(void **state)
+{
+	char facts[CONNS * 120];
+	struct script s = { 0 };
+	sqlite3 *db;
+	long i, before = ELSEWHERE / PERIOD;
+
+	(void)state;
+	add_connections(&s, facts, sizeof(facts));
+	for (i = 0; i < N; i++)
+		at_once_or_elsewhere(&s, i, i >= N / 2 && i % EVERY == 0,
+				     i - before >= N / 2 && (i - before) % EVERY == 0,
+				     i < N / 2 ? 4400000 : 100000);
+	db = script_play(&s, "all", BEGIN + N * (long)PERIOD, NULL);
+	analysed(db, NULL);
+	is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1", "problem tail");
+	is_above(db,
+		 "SELECT number FROM finding_value WHERE name='events' AND finding=(SELECT finding"
+		 " FROM verdict WHERE rank=1)",
+		 30);
+	db_close(db);
+}
+
+/* Requests of many clients wait for one stall, and for those before them. */
+static void one_stall_with_its_queue_is_one_event(void **state)
+{
+	char facts[CONNS * 120];
+	struct script s = { 0 };
+	sqlite3 *db;
+	long i, t;
+	int k;
+
+	(void)state;
+	add_connections(&s, facts, sizeof(facts));
+	for (i = 0; i < N; i++) {
+		if (i < N / 2 || i >= N / 2 + 45)
+			script_request(&s, BEGIN + i * PERIOD, NULL);
+		if (i != N / 2)
+			continue;
+		t = BEGIN + i * PERIOD;
+		script_line(&s, 0, "%ld 0 waking target=100 cpu=0 context=1 prio=120", t);
+		script_line(&s, 0, "%ld 0 switch next=100 prio=120", t + 1000);
+		for (k = 0; k < CONNS; k++)
+			move(&s, t + 5000 + k * 5000, "read", FIRST_FD + k);
+		t = waits(&s, t + 300000, 20 * MS);
+		for (k = 0; k < CONNS; k++)
+			move(&s, t += PERIOD, "write", FIRST_FD + k);
+		script_line(&s, 0, "%ld 100 switch next=0 state=1", t + 10000);
+	}
+	db = script_play(&s, "all", BEGIN + N * (long)PERIOD, NULL);
+	analysed(db, NULL);
+	is_none(db, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +297,8 @@ int main(void)
 		T(few_late_requests_are_no_problem),
 		T(three_events_are_chance),
 		T(a_short_burst_is_no_problem),
+		T(overlapping_requests_that_others_pass_are_separate),
+		T(one_stall_with_its_queue_is_one_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

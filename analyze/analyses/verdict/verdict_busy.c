@@ -115,12 +115,13 @@ static int read_sides(struct analysis_ctx *c, struct busy *b, s64 server, struct
 }
 
 /*
- * Run-queue latency that was added to a request, ns. A request that waits for a disk more often
- * than outside waits for a CPU after each of these: that is of the disk, not of other programs.
+ * Run-queue latency that was added to a request, ns. A request that waits for a disk, or is stopped
+ * by a tracer, more often than outside waits for a CPU after each of these: that is of the disk or
+ * the tracer, not of other programs.
  */
 static double added_runq(const struct spent *out, const struct spent *in)
 {
-	double further = in->disks / in->n - out->disks / out->n;
+	double further = in->held / in->n - out->held / out->n;
 	double each = in->wakes > 0 ? in->woken / in->wakes : 0;
 
 	return in->in[IN_runq] / in->n - out->in[IN_runq] / out->n - fmax(further, 0) * each;
@@ -252,10 +253,10 @@ static int name_contender(struct analysis_ctx *c, struct judged *j, const struct
 
 /* Is most run-queue latency of all ranges due to programs that had the CPU before? */
 static int same_programs(struct analysis_ctx *c, struct judged *j, const struct busy *b,
-			 bool *ret_same, struct err *e)
+			 const struct limits *l, bool *ret_same, struct err *e)
 {
 	struct contended of[WINDOWS], all = { 0 };
-	int i, ret = contenders_read(of, c, j->about.id, b->range, b->n, e);
+	int i, ret = contenders_read(of, c, j->about.id, b->range, b->n, l->pause, e);
 
 	for (i = 0; i < b->n && ret == 0; i++) {
 		all.total += of[i].total;
@@ -290,7 +291,7 @@ int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double rang
 		ret = is_dearer(c, j, &b, l, &dearer, e);
 	*ret_busy &= !dearer;
 	if (ret == 0 && *ret_busy && full)
-		ret = same_programs(c, j, &b, &same, e);
+		ret = same_programs(c, j, &b, l, &same, e);
 	*ret_busy &= same || added_to(&b) * length < l->pause * l->pause / 2;
 	if (*ret_busy)
 		j->busy = runq_share(&b);
@@ -332,7 +333,7 @@ static int judge_pauses(struct analysis_ctx *c, struct judged *j, const struct l
 	ret = b.n ? no_idle_cpu(c, &b, &full, e) : 0;
 	if (ret < 0 || !full)
 		return ret;
-	ret = contenders_read(of, c, j->about.id, b.range, b.n, e);
+	ret = contenders_read(of, c, j->about.id, b.range, b.n, l->pause, e);
 	for (i = 0; i < j->n_pauses && ret == 0; i++) {
 		if (!waits_for_cpu(&j->pauses[i], least))
 			continue;

@@ -62,7 +62,7 @@ static void add_state(struct spent *s, double *sums, const void *wait)
 		return;
 	input = row->state == STATE_poll && s->many[at / 8] & 1 << at % 8;
 	sums[input ? IN_server : in_of[row->state]] += (double)row->dur;
-	s->disks += in_of[row->state] == IN_disk;
+	s->held += in_of[row->state] == IN_disk || in_of[row->state] == IN_stopped;
 	s->wakes += row->state == STATE_woken;
 	s->woken += row->state == STATE_woken ? (double)row->dur : 0;
 	s->preempted += row->state == STATE_preempted ? (double)row->dur : 0;

@@ -24,7 +24,7 @@ struct spent {
 	s64 rows;
 	double n, total, queued;
 	double wakes, woken; /* waits of IN_runq after a sleep, and their time, ns */
-	double disks;	     /* waits of IN_disk */
+	double held;	     /* waits of IN_disk, or of IN_stopped */
 	double preempted;    /* ns, of IN_runq: the thread had the CPU and wanted more of it */
 	/* ns; queue: for other requests, which includes the CPU of the server's own threads */
 	double in[N_IN], before[N_IN];

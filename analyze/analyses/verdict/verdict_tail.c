@@ -24,17 +24,21 @@
 struct lateness {
 	s64 name; /* 0: none */
 	double late;
+	/* those answered in time so far */
+	double n, sum;
+	double came; /* arrival of the latest */
 };
 
 struct tail {
 	struct judged *j;
+	const struct limits *l;
 	struct lateness *v; /* by name */
 	int n;
-	double bound; /* of all requests */
+	struct lateness others; /* requests of other names, or of none */
 	struct levels levels;
 	double late[WINDOWS], all[WINDOWS];
 	double from[WINDOWS];	/* arrival of the first late one that ended in it */
-	double events[WINDOWS]; /* late requests that overlap are one */
+	double events[WINDOWS]; /* late requests of one stall are one */
 	double until;		/* end of the last event */
 	struct hist in, out;	/* latency in the time range, and outside */
 	struct spent first;	/* requests that begin an event in it */
@@ -51,15 +55,15 @@ static int read_bounds(struct analysis_ctx *c, struct tail *t, const struct limi
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "ii", t->j->about.id, (s64)BOUNDS_MOST);
 
-	t->bound = verdict_late_bound(t->j->queued + t->j->served, l);
+	t->others.late = verdict_late_bound(t->j->queued + t->j->served, l);
 	if (ret < 0)
 		return ret;
 	t->v = calloc(BOUNDS_MOST, sizeof(*t->v));
 	ret = t->v ? 0 : err_set(e, ERR_FAIL, "out of memory for late requests");
 	while (ret >= 0 && t->n < BOUNDS_MOST && (ret = db_step(q, e)) > 0)
-		t->v[t->n++] =
-			(struct lateness){ sqlite3_column_int64(q, 0),
-					   verdict_late_bound(sqlite3_column_double(q, 1), l) };
+		t->v[t->n++] = (struct lateness){ .name = sqlite3_column_int64(q, 0),
+						  .late = verdict_late_bound(
+							  sqlite3_column_double(q, 1), l) };
 	return db_end(q, ret);
 }
 
@@ -70,20 +74,36 @@ static int by_name(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-static bool is_late(const struct tail *t, const struct row_request *row)
+/* Whether a request is late. In the order of the rows, which is that of the answers. */
+static bool is_late(struct tail *t, const struct row_request *row, struct lateness **ret_name)
 {
 	struct lateness key = { .name = row->name == BULK_NULL ? 0 : row->name };
-	const struct lateness *b = bsearch(&key, t->v, (size_t)t->n, sizeof(*t->v), by_name);
+	struct lateness *b = bsearch(&key, t->v, (size_t)t->n, sizeof(*t->v), by_name);
+	double took = (double)row->dur + (double)row->queued;
 
-	return (double)row->dur + (double)row->queued > (b ? b->late : t->bound);
+	*ret_name = b = b ? b : &t->others;
+	if (took > b->late)
+		return true;
+	b->n++;
+	b->sum += took;
+	b->came = fmax(b->came, (double)row->ts - (double)row->queued);
+	return false;
 }
 
-/* Whether a late request is the first of an event. In the order of the rows. */
-static bool begins_event(struct tail *t, const struct row_request *row)
+/*
+ * Whether a late request is the first of an event. Those that overlap are of one stall, and of the
+ * queue after it, until a request of their name that came later is answered in time: what is then
+ * late by the time since the end of the event is another.
+ */
+static bool begins_event(struct tail *t, const struct row_request *row, const struct lateness *b)
 {
-	bool first = (double)row->ts - (double)row->queued >= t->until;
+	double arrived = (double)row->ts - (double)row->queued, end = (double)row->ts + row->dur,
+	       since = fmax(arrived, t->until);
+	bool passed = b->came > since, first = arrived >= t->until;
 
-	t->until = fmax(t->until, (double)row->ts + (double)row->dur);
+	first = first || (passed && end - since > verdict_late_bound(b->sum / b->n, t->l));
+	if (first || !passed)
+		t->until = fmax(t->until, end);
 	return first;
 }
 
@@ -91,16 +111,17 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	struct tail *t = arg;
+	struct lateness *name;
 	int w = verdict_window_at(t->j, (double)row->ts + (double)row->dur);
 
 	(void)rowid;
 	(void)e;
 	t->all[w]++;
-	if (!is_late(t, row))
+	if (!is_late(t, row, &name))
 		return 0;
 	if (!t->late[w]++ || (double)row->ts - (double)row->queued < t->from[w])
 		t->from[w] = (double)row->ts - (double)row->queued;
-	t->events[w] += begins_event(t, row);
+	t->events[w] += begins_event(t, row, name);
 	return 0;
 }
 
@@ -108,15 +129,16 @@ static int add_latency(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	struct tail *t = arg;
+	struct lateness *name;
 	double end = (double)row->ts + (double)row->dur,
 	       took = (double)row->dur + (double)row->queued;
 	bool inside = end >= t->j->start && end < t->j->end;
 
 	(void)e;
 	hist_add(inside ? &t->in : &t->out, took > 0 ? (u64)took : 0);
-	if (!is_late(t, row))
+	if (!is_late(t, row, &name))
 		spent_take(&t->usual, rowid, row);
-	else if (begins_event(t, row) && inside)
+	else if (begins_event(t, row, name) && inside)
 		spent_take(&t->first, rowid, row);
 	return 0;
 }
@@ -151,10 +173,12 @@ static int judge_range(struct analysis_ctx *c, struct tail *t, const struct limi
 	struct verdict_late *m = &t->j->late;
 	double range[2] = { t->j->start, t->j->end };
 	bool busy = false;
-	int ret = spent_begin(&t->first, c->db, e);
+	int i, ret = spent_begin(&t->first, c->db, e);
 
 	*ret_problem = false;
-	t->until = 0;
+	t->until = t->others.came = 0;
+	for (i = 0; i < t->n; i++)
+		t->v[i].came = 0;
 	if (ret == 0)
 		ret = spent_begin(&t->usual, c->db, e);
 	if (ret == 0)
@@ -278,6 +302,7 @@ int verdict_tail(struct analysis_ctx *c, struct judged *j, const struct limits *
 	if (ret < 0)
 		return ret;
 	t->j = j;
+	t->l = l;
 	ret = read_bounds(c, t, l, e);
 	if (ret == 0)
 		ret = requests_each(c->db, COLUMN_OF(request, name), services, j->about.id,

@@ -7,12 +7,15 @@
 
 #define PARTS 16 /* of the recording: bits of a mask */
 
-/* Waits: ts, end, and a number of the program that had the CPU; 0: not known, idle, or its own. */
-#define OWN                                                                                         \
-	"WITH own AS MATERIALIZED (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service"    \
-	" WHERE server=?1)), named AS MATERIALIZED (SELECT tid, comm, min(tid) OVER (PARTITION BY"  \
-	" comm) AS program FROM (SELECT tid, max(comm) AS comm FROM thread GROUP BY tid) WHERE tid" \
-	" > 0 AND tid NOT IN own) "
+/*
+ * Waits: ts, end, and a number of the program that had the CPU; 0: not known, idle, or its own. And
+ * whether it had a real-time priority.
+ */
+#define OWN                                                                                      \
+	"WITH own AS MATERIALIZED (SELECT tid FROM thread WHERE pid IN (SELECT pid FROM service" \
+	" WHERE server=?1)), named AS MATERIALIZED (SELECT tid, comm, realtime, min(tid) OVER"   \
+	" (PARTITION BY comm) AS program FROM (SELECT tid, max(comm) AS comm, max(realtime) AS"  \
+	" realtime FROM thread GROUP BY tid) WHERE tid > 0 AND tid NOT IN own) "
 #define WAITS                                                                                       \
 	" FROM thread_state s LEFT JOIN named n ON n.tid=s.object WHERE s.tid IN own AND s.dur > 0" \
 	" AND s.state IN (state_id('woken'), state_id('preempted'))"
@@ -22,6 +25,7 @@ struct contenders {
 	const double (*range)[2];
 	int n;
 	double duration;
+	double pause;	       /* ns, the shortest that counts */
 	struct idmap programs; /* number -> parts in which the server waited for it; never 0 */
 	unsigned int parts;    /* in which it waited for any */
 };
@@ -89,6 +93,7 @@ static int add_inside(void *arg, sqlite3_stmt *q, struct err *e)
 	struct contenders *x = arg;
 	double ts = sqlite3_column_double(q, 0), end = sqlite3_column_double(q, 1);
 	u64 program = (u64)sqlite3_column_int64(q, 2);
+	bool takes = sqlite3_column_int(q, 3) && end - ts >= x->pause;
 	int i;
 
 	(void)e;
@@ -96,7 +101,7 @@ static int add_inside(void *arg, sqlite3_stmt *q, struct err *e)
 		double in = fmin(end, x->range[i][1]) - fmax(ts, x->range[i][0]);
 
 		x->of[i].total += in;
-		x->of[i].usual += is_usual(x, program, i) ? in : 0;
+		x->of[i].usual += !takes && is_usual(x, program, i) ? in : 0;
 	}
 	return 0;
 }
@@ -117,12 +122,14 @@ static int read_stopped(const struct contenders *x, sqlite3 *db, s64 server, boo
 }
 
 int contenders_read(struct contended *ret, struct analysis_ctx *c, s64 server,
-		    const double (*range)[2], int n, struct err *e)
+		    const double (*range)[2], int n, double pause, struct err *e)
 {
-	static const char sql[] = OWN "SELECT s.ts, s.ts + s.dur, coalesce(n.program, 0)" WAITS;
+	static const char sql[] =
+		OWN "SELECT s.ts, s.ts + s.dur, coalesce(n.program, 0), n.realtime" WAITS;
 	struct contenders x = { .of = ret,
 				.range = range,
 				.n = n,
+				.pause = pause,
 				.duration = (double)(c->duration > 0 ? c->duration : 1) };
 	bool stopped = false;
 	int i, r;

@@ -15,10 +15,11 @@ struct contended {
  * server waited for it in half of the parts of the recording before the range in which it waited at
  * all, other ranges excluded; without such a part, in half of those after it. Programs without a
  * name lived too shortly to have one: they are one. With a CPU quota that stopped the server in the
- * ranges nothing is usual.
+ * ranges nothing is usual; nor is a thread of real-time priority that kept the CPU for a whole
+ * pause (ns, the shortest that counts): the scheduler shares no CPU with it.
  */
 int contenders_read(struct contended *ret, struct analysis_ctx *c, s64 server,
-		    const double (*range)[2], int n, struct err *e);
+		    const double (*range)[2], int n, double pause, struct err *e);
 
 /* The program with most of the run-queue latency in a time range; "": none with a name. */
 int contenders_first(struct buf *out, struct analysis_ctx *c, s64 server, const double range[2],

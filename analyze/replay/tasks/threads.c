@@ -209,6 +209,7 @@ static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool end
 		.wakeups = known ? (s64)t->wakeups : BULK_NULL,
 		.defects = known ? (s64)t->defects : BULK_NULL,
 		.used = (s64)(t->used & INT64_MAX),
+		.realtime = t->realtime,
 	};
 	int i;
 

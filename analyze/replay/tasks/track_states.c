@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where threads' time goes. A thread is on a CPU, in the run queue or asleep from
- * one switch or wake-up to the next; why it slept is known when the system call
- * around the sleep returns, so sleeps wait in a list until then. A thread whose first
- * event comes late was until then in the state that this event ends: with all
- * switches and wake-ups recorded nothing else is possible.
+ * Where threads' time goes. A thread is on a CPU, in the run queue or asleep from one switch or
+ * wake-up to the next; why it slept is known when the system call around the sleep returns, so
+ * sleeps wait in a list until then. A thread whose first event comes late was until then in the
+ * state that this event ends: with all switches and wake-ups recorded nothing else is possible.
  */
 #include "track_states.h"
 
@@ -323,6 +322,7 @@ static int states_on_switch(struct replay *r, const struct record *rec, struct e
 		t = task_thread(r, ev->next, e);
 		if (!t)
 			return ERR_FAIL;
+		t->realtime |= !cpu_weight(ev->prio);
 		if (t->tracked && enter_cpu(r, t, rec, e) < 0)
 			return ERR_FAIL;
 	}
