@@ -6,11 +6,11 @@
  */
 #include "pause_root.h"
 
-#include "analyze/analyses/waits/polls.h"
 #include "handoffs.h"
 #include "pause_answered.h"
 #include "pauses.h"
 
+#include "analyze/analyses/waits/polls.h"
 #include "format/errnos.h"
 #include "format/syscall.h"
 
@@ -262,10 +262,7 @@ static int read_handed(struct pause_root *r, struct analysis_ctx *c, const struc
 				     : pause_asked(c, r->judged, woken, asked, &r->upstream, e);
 }
 
-/*
- * An end that polls one connection of a client: which, if it sends or receives there next, or could
- * not before.
- */
+/* The client whose connection an end polls, if it sends or receives there next, or could not. */
 static int read_polled(struct pause_root *r, sqlite3 *db, const struct interval *i, struct err *e)
 {
 	static const char sql[] =
