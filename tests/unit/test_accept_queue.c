@@ -276,6 +276,58 @@ static void other_queues_are_not_left_waiting(void **state)
 	}
 }
 
+/* No request: a process that listens, and has work of its own. */
+static sqlite3 *starts(int from, int to, bool late)
+{
+	static const struct full none;
+	struct text x = { 0 };
+	int s;
+
+	head_of(&x, 0);
+	text_line(&x,
+		  "@recorder\n32 100 fd pid=100 fd=3 mode=0140000 ino=%d family=2 role=listening"
+		  " socktype=1 sport=80\n@cpu 0\n%ld 0 switch next=100",
+		  LISTENER, x.t);
+	for (s = 0; s <= SECONDS; s++) {
+		x.t = MS + s * 1000 * MS;
+		text_line(&x, "@recorder\n%ld 0 accept_queue netns=1", x.t);
+		if (s >= from && s <= to)
+			text_line(&x,
+				  "%ld 0 accept_queue netns=1 ino=%d queue=31 limit=99 family=2"
+				  " port=80",
+				  x.t + 2, LISTENER);
+		text_line(&x, "@cpu 0");
+		if (late && s == SECONDS - 1)
+			accepts(&x, &none, s);
+	}
+	return judged(&x, NULL);
+}
+
+static void a_server_that_never_accepts(void **state)
+{
+	sqlite3 *db = starts(0, SECONDS, false);
+
+	(void)state;
+	is_verdict(db, "problem", "connections");
+	is_number(db, FINDING_VALUE("verdict_unaccepted", "n", "v.number"), 31);
+	is_text(db, FINDING_VALUE("verdict_unaccepted", "port", "v.text"), "80");
+	is_null(db, FINDING_VALUE("verdict_unaccepted", "start", "v.number"));
+	is_number(db, FINDING_VALUE("hang_thread", "thread", "v.id"), 100);
+	db_close(db);
+	db = starts(1, 0, false); /* no queue */
+	is_verdict(db, "unknown", "requests");
+	db_close(db);
+	db = starts(SECONDS, SECONDS, false); /* one reading */
+	is_verdict(db, "unknown", "requests");
+	db_close(db);
+	db = starts(2, SECONDS - 3, false); /* another process accepts them */
+	is_verdict(db, "unknown", "requests");
+	db_close(db);
+	db = starts(0, SECONDS, true);
+	is_verdict(db, "unknown", "requests");
+	db_close(db);
+}
+
 static void counts_are_read_by_name(void **state)
 {
 	static const char text[] = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\n"
@@ -298,7 +350,7 @@ int main(void)
 		T(a_full_accept_queue_is_a_problem),  T(what_only_looks_like_a_full_queue),
 		T(accept_fails_for_open_files),	      T(drops_of_the_first_interval_have_no_start),
 		T(counts_are_read_by_name),	      T(connections_wait_until_the_end),
-		T(other_queues_are_not_left_waiting),
+		T(other_queues_are_not_left_waiting), T(a_server_that_never_accepts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

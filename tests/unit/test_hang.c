@@ -71,6 +71,41 @@ static void unread_since_it_arrived(void **state)
 	db_close(db);
 }
 
+/* Processes that were handed its connections answer on others: their requests are not known. */
+static void others_may_answer(void **state)
+{
+	static const char sent[] =
+		"INSERT INTO connection (pid, role, sent) VALUES (100, 'accepted', %d)";
+	int bytes;
+
+	(void)state;
+	for (bytes = 0; bytes < 2; bytes++) {
+		sqlite3 *db = loaded(HEAD "3 201 thread pid=201 parent=100 state=82 comm=\"worker\""
+					  " runtime=99000\n" BEGIN "@cpu 0\n" CONNECTION
+					  "500_000_010 0 segment conn=1 pos=0 len=30\n"
+					  "600_000_010 0 segment conn=1 pos=30 len=30 unread=30\n"
+					  "600_000_020 0 switch next=201\n"
+					  "2_900_000_020 201 switch next=0 state=0\n");
+		char sql[128];
+
+		snprintf(sql, sizeof(sql), sent, bytes);
+		changed(db, "UPDATE process SET parent=100 WHERE pid=201");
+		changed(db, sql);
+		analysed(db, "pauses");
+		analysed(db, "verdict");
+		verdict_is(db, "problem hang 1");
+		is_number(db, "SELECT count(number) FROM finding_value WHERE name='duration'",
+			  !bytes);
+		if (bytes)
+			is_number(db, FINDING_VALUE("verdict_hang", "others", "v.number"), 1);
+		is_number(db,
+			  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id"
+			  " WHERE f.kind='hang_thread' AND v.name='thread' AND v.id=201",
+			  bytes);
+		db_close(db);
+	}
+}
+
 /* All that arrives is read, and nothing answered: it takes logs. */
 static void a_receiver_is_no_hang(void **state)
 {
@@ -311,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(unread_since_before_the_recording),
 		T(unread_since_it_arrived),
+		T(others_may_answer),
 		T(a_receiver_is_no_hang),
 		T(what_is_read_in_another_way_is_no_hang),
 		T(a_long_poll_is_no_problem),

@@ -18,6 +18,10 @@ enum outage {
 	ALONE,	   /* nothing follows until the recording ends */
 	LATER,	   /* clients come long after the restart */
 	CLIENT,	   /* a program that does not listen ends */
+	STOPPED,   /* nothing follows; a client was connected */
+	LEFT,	   /* nothing follows; its clients had left */
+	UNSERVED,  /* another listens, and accepts none of the connections that wait */
+	UNASKED,   /* another listens, no connection waits */
 };
 
 static void answers(struct buf *x, int tid, int fd, int conn, long from, long to)
@@ -46,6 +50,24 @@ static void socket_of(struct buf *x, long ts, int pid, int fd, int ino, int role
 	buf_printf(x, &e, "\n");
 }
 
+/* Process 200 listens on another socket, and does no more. */
+static void unserved(struct buf *x, long ts, int queue)
+{
+	struct err e = { 0 };
+	long t;
+
+	buf_printf(x, &e, "@cpu 1\n");
+	socket_of(x, ts, 200, 3, 61, 1, 0);
+	for (t = ts; t < 9900 * MS; t += 500 * MS) {
+		buf_printf(x, &e, "@recorder\n%ld 0 accept_queue netns=1\n", t + 1000);
+		if (queue)
+			buf_printf(x, &e,
+				   "%ld 0 accept_queue netns=1 ino=61 queue=%d limit=9 family=2"
+				   " port=80\n",
+				   t + 2000, queue);
+	}
+}
+
 /* Process 100 answers until 5 s, 200 from 8 s on; last: the name of the last request it read. */
 static sqlite3 *outage_after(enum outage how, int last)
 {
@@ -72,6 +94,15 @@ static sqlite3 *outage_after(enum outage how, int last)
 			   "%ld 100 syscall nr=read fd=20 dur=1 ret=10\n"
 			   "+0 100 head conn=90 pos=4990 len=10 name=%d requests=1\n",
 			   until - 5 * MS, last);
+	if (how == LEFT) /* and other connections of begin_host */
+		for (i = 4; i <= 20; i++)
+			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n",
+				   until - 20 * MS, i);
+	if (how >= STOPPED)
+		buf_printf(&x, &e,
+			   "%ld 900 signal_sent target=100 pid=100 number=15 sender=900"
+			   " comm=\"sh\"\n",
+			   until - 10 * MS);
 	for (i = 1; i <= NAMES; i++)
 		buf_printf(&x, &e, "%ld 10%d exit pid=100\n", until, i);
 	buf_printf(&x, &e,
@@ -82,7 +113,9 @@ static sqlite3 *outage_after(enum outage how, int last)
 	for (i = NAMES; i >= 1; i--)
 		buf_printf(&x, &e, "%ld 0 switch next=10%d\n+500 10%d switch next=0 state=128\n",
 			   until - 1000 * i, i, i);
-	if (how != ALONE) {
+	if (how == UNSERVED || how == UNASKED)
+		unserved(&x, from, how == UNSERVED ? 7 : 0);
+	if (how < CLIENT && how != ALONE) {
 		buf_printf(&x, &e, "@cpu 1\n");
 		socket_of(&x, listens, 200, 3, how == INHERITED ? 60 : 61, 1, 0);
 		socket_of(&x, from + 1000, 200, 20, 71, 2, 10);
@@ -117,6 +150,33 @@ static void the_last_request_is_named(void **state)
 	db_close(db);
 }
 
+static void nothing_serves_until_the_end(void **state)
+{
+	enum outage how;
+
+	(void)state;
+	for (how = STOPPED; how <= UNASKED; how++) {
+		sqlite3 *db = outage(how);
+
+		if (how == STOPPED || how == UNSERVED) {
+			is_text(db, "SELECT status || ' ' || kind FROM verdict WHERE rank=1",
+				"problem ended");
+			is_within(db, OUTAGE("start"), 4990e6, 5010e6);
+			is_null(db, OUTAGE("end"));
+		} else {
+			is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_outage'",
+				  0);
+		}
+		if (how == UNSERVED) {
+			is_number(db, OUTAGE("waiting"), 7);
+			is_number(db, FINDING_VALUE("verdict_outage", "next", "v.id"), 200);
+		}
+		if (how == STOPPED)
+			is_text(db, FINDING_VALUE("outage_signal", "sender", "v.text"), "sh[900]");
+		db_close(db);
+	}
+}
+
 static void nothing_listens(void **state)
 {
 	enum outage how;
@@ -149,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(nothing_listens),
+		T(nothing_serves_until_the_end),
 		T(the_last_request_is_named),
 	};
 

@@ -40,7 +40,8 @@ static int read_waiting(struct analysis_ctx *c, struct judged *j, const struct l
 		" count(*) FROM w), (SELECT total(read IS NULL) FROM w), (SELECT min(ts) FROM w), count(*),"
 		" total(rest=announced), min(announced), max(announced), total(announced - rest), count(DISTINCT"
 		" client), iif(min(name)=max(name), name, 0), (SELECT client FROM m GROUP BY client ORDER BY"
-		" count(*) DESC, client LIMIT 1) FROM m";
+		" count(*) DESC, client LIMIT 1), (SELECT count(*) FROM connection WHERE role='accepted' AND sent > 0"
+		" AND pid IN (SELECT pid FROM service WHERE server=?1)) FROM m";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "iid", j->about.id, c->duration, l->pause);
 
@@ -61,6 +62,7 @@ static int read_waiting(struct analysis_ctx *c, struct judged *j, const struct l
 			.name = sqlite3_column_int64(q, 9),
 			.client = sqlite3_column_int64(q, 10),
 		};
+		j->unpaired = sqlite3_column_double(q, 11);
 	}
 	return db_end(q, ret);
 }
@@ -71,9 +73,10 @@ static int read_groups(struct analysis_ctx *c, const struct judged *j, struct ha
 	static const char sql[] =
 		"WITH o AS MATERIALIZED (SELECT tid, max(user_stack) AS stack FROM offcpu WHERE flags & 32 GROUP BY"
 		" tid), t AS (SELECT tid, used + run AS busy FROM thread WHERE wall > 0 AND CASE ?1 WHEN 0 THEN"
-		" pid=?4 AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=?4 AND role='accepted' AND fd.end IS NULL)"
+		" pid=?4 AND ?6 OR pid=?4 AND EXISTS (SELECT 1 FROM fd WHERE fd.pid=?4 AND role='accepted' AND fd.end IS NULL)"
 		" OR pid=?4 AND (SELECT total(run) FROM thread WHERE pid=?4)=0 ELSE pid IN (SELECT"
-		" pid FROM service WHERE server=?1) END), s AS (SELECT tid, state, nr,"
+		" pid FROM service WHERE server=?1) OR ?7 AND pid IN (SELECT pid FROM process WHERE parent IN (SELECT"
+		" pid FROM service WHERE server=?1)) END), s AS (SELECT tid, state, nr,"
 		" sum(min(ts + dur, ?3) - max(ts, ?2)) AS ns FROM thread_state WHERE tid IN (SELECT tid FROM t)"
 		" AND ts < ?3 AND ts + dur > ?2 GROUP BY 1, 2, 3), m AS (SELECT tid, state, nr, max(ns) AS ns,"
 		" o.stack FROM s LEFT JOIN o USING(tid) GROUP BY tid) SELECT tid, state, (SELECT name FROM syscall_name n WHERE n.nr=m.nr ORDER BY abi"
@@ -81,9 +84,10 @@ static int read_groups(struct analysis_ctx *c, const struct judged *j, struct ha
 		" BY state, nr, stack ORDER BY max(busy) DESC, tid LIMIT ?5";
 	double from = isnan(j->start) ? 0 : j->start;
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "ididi",
+	int ret = db_query(&q, c->db, e, sql, "ididiii",
 			   j->about.kind == SUBJECT_server ? j->about.id : (s64)0, from,
-			   c->duration, (double)j->about.id, (s64)GROUPS_MOST);
+			   c->duration, (double)j->about.id, (s64)GROUPS_MOST,
+			   (s64)(j->unaccepted.n > 0), (s64)(j->unpaired > 0));
 
 	*ret_n = 0;
 	if (ret < 0)
@@ -116,7 +120,7 @@ static int put_group(struct analysis_ctx *c, const struct judged *j, const struc
 	s64 from = isnan(j->start) ? 0 : (s64)j->start;
 	int ret = 0;
 
-	if (g->state == STATE_run)
+	if (g->state == STATE_run || g->state == STATE_preempted || g->state == STATE_woken)
 		ret = pause_stack(&function, &part, &samples, c->db, j, g->tid, e);
 	else if (g->one_path)
 		ret = verdict_wait_caller(&caller, c->db, g->tid, from, c->duration, e);
@@ -278,11 +282,12 @@ int verdict_hang_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	bool before = j->start <= 0;
 	const struct value values[] = {
-		VALUE_NUMBER("duration", (double)c->duration, "ns"),
+		VALUE_NUMBER("duration", j->unpaired > 0 ? NAN : (double)c->duration, "ns"),
 		VALUE_NUMBER("n", j->n, ""),
 		VALUE_NUMBER("unread", j->unread > 0 ? j->unread : NAN, ""),
 		VALUE_NUMBER("since", before ? NAN : j->start, "at"),
 		VALUE_TEXT("before", before ? "before the recording" : NULL),
+		VALUE_NUMBER("others", j->unpaired > 0 ? j->unpaired : NAN, ""),
 		{ 0 },
 	};
 	struct finding f = { FINDING_verdict_hang,

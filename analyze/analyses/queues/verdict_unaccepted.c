@@ -5,21 +5,26 @@
  * its limit of connections. No request shows them. Between readings of the queue that all have
  * some, none was accepted, and the queue did not shrink: no other process accepts from it. Not so
  * if accept failed (verdict_unserved.c); one that was accepted in the end is in
- * verdict_accepts.c.
+ * verdict_accepts.c. With too few requests for a verdict, or no server at all, what did not accept
+ * need not be idle: it may be starting, or have other work.
  */
 #include "accept_calls.h"
 #include "verdict_queues.h"
 
 #include "analyze/store/db.h"
 
+#include <stdio.h>
+
 #define MOSTLY 0.5 /* of the time without accept */
 
-/* Its listening sockets, and connections on its port. */
-#define OWN                                                                                        \
-	"own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1), l AS MATERIALIZED (SELECT" \
-	" ino FROM fd WHERE role='listening' AND ino > 0 AND end IS NULL AND pid IN (SELECT pid"   \
-	" FROM own)), a AS MATERIALIZED (SELECT pid, fd, remote, ts, end FROM fd WHERE"            \
-	" role='accepted' AND port=(SELECT port FROM server WHERE id=?1))"
+/* ?1 a server, or -pid: its listening sockets, and connections on its port. */
+#define OWN                                                                                             \
+	"own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1 UNION SELECT -?1 WHERE ?1 < 0),"  \
+	" p AS MATERIALIZED (SELECT port FROM server WHERE id=?1 UNION SELECT port FROM fd WHERE"       \
+	" role='listening' AND pid=-?1), l AS MATERIALIZED (SELECT"                                     \
+	" ino FROM fd WHERE role='listening' AND ino > 0 AND end IS NULL AND port IN (SELECT port FROM" \
+	" p) AND pid IN (SELECT pid FROM own)), a AS MATERIALIZED (SELECT pid, fd, remote, ts, end"     \
+	" FROM fd WHERE role='accepted' AND port IN (SELECT port FROM p))"
 
 static int on_queue(void *arg, sqlite3_stmt *q, struct err *e)
 {
@@ -33,6 +38,7 @@ static int on_queue(void *arg, sqlite3_stmt *q, struct err *e)
 		.start = sqlite3_column_double(q, 3),
 		.pid = sqlite3_column_int64(q, 4),
 		.fd = sqlite3_column_int64(q, 5),
+		.port = sqlite3_column_int64(q, 6),
 	};
 	return 0;
 }
@@ -44,14 +50,15 @@ static int read_queue(struct verdict_unaccepted *u, struct analysis_ctx *c, cons
 	static const char sql[] =
 		"WITH " OWN
 		", last AS MATERIALIZED (SELECT max(ts) AS ts, pid, fd FROM a WHERE pid IN"
-		" (SELECT pid FROM own)), r AS (SELECT q.ts, q.dur, q.ino, q.queue, lag(q.queue, 1, 0) OVER w"
+		" (SELECT pid FROM own)), r AS (SELECT q.ts, q.dur, q.ino, q.queue, q.port, lag(q.queue, 1, 0) OVER w"
 		" AS before, max(q.ts) OVER (PARTITION BY q.ino) AS newest FROM accept_queue q WHERE q.ts +"
-		" q.dur > (SELECT max(ts) FROM a) AND q.ino IN (SELECT ino FROM l) WINDOW w AS (PARTITION BY"
-		" q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), last.ts, pid, fd"
+		" q.dur > coalesce((SELECT max(ts) FROM a), 0) AND q.ino IN (SELECT ino FROM l) WINDOW w AS (PARTITION BY"
+		" q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), coalesce(last.ts, 0), pid, fd, port"
 		" FROM r, last GROUP BY ino HAVING min(queue) > 0 AND min(queue - before) >= 0 AND total(dur) >= max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >="
 		" (SELECT max(ts + dur) FROM accept_queue WHERE ino IS NULL) ORDER BY 1 LIMIT 1";
 
-	return db_each(c->db, e, on_queue, u, sql, "i", j->about.id);
+	return db_each(c->db, e, on_queue, u, sql, "i",
+		       j->about.kind == SUBJECT_server ? j->about.id : -j->about.id);
 }
 
 /* Of the thread that accepted last: how long it was idle since. */
@@ -110,20 +117,24 @@ int verdict_unaccepted(struct analysis_ctx *c, struct judged *j, const struct li
 		       struct err *e)
 {
 	struct verdict_unaccepted *u = &j->unaccepted;
+	bool few = j->status == STATUS_UNKNOWN && j->kind == VERDICT_requests;
 	int ret;
 
-	if (j->about.kind != SUBJECT_server || j->unserved.n > 0 ||
-	    (j->status != STATUS_NONE && j->status != STATUS_UNCHANGED))
+	if (j->unserved.n > 0 ||
+	    (!few && (j->about.kind != SUBJECT_server ||
+		      (j->status != STATUS_NONE && j->status != STATUS_UNCHANGED))))
 		return 0;
 	ret = read_queue(u, c, j, e);
-	if (ret == 0 && u->n > 0 && u->end - u->first >= l->pause)
+	if (ret == 0 && u->end - u->first < l->pause)
+		u->n = 0;
+	if (ret == 0 && u->n > 0 && !few)
 		ret = read_idle(u, c, j, e);
 	if (ret == 0 && u->idle > 0)
 		ret = read_clients(u, c, j, e);
-	if (ret < 0 || u->idle < MOSTLY * (u->end - u->start) || u->clients < 2) {
+	if (ret < 0 || (!few && (u->idle < MOSTLY * (u->end - u->start) || u->clients < 2)))
 		u->n = 0;
+	if (ret < 0 || !(u->n > 0))
 		return ret;
-	}
 	j->status = STATUS_PROBLEM;
 	j->kind = VERDICT_connections;
 	j->start = u->start;
@@ -162,8 +173,11 @@ static int put_clients(struct analysis_ctx *c, const struct judged *j, struct er
 int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	const struct verdict_unaccepted *u = &j->unaccepted;
+	char port[16];
 	const struct value values[] = {
-		VALUE_NUMBER("start", u->start, "at"),
+		VALUE_NUMBER("start", u->start > 0 ? u->start : NAN, "at"),
+		VALUE_NUMBER("duration", u->start > 0 ? NAN : (double)c->duration, "ns"),
+		VALUE_TEXT("port", u->clients > 0 ? NULL : port),
 		VALUE_NUMBER("first", u->first, "at"),
 		VALUE_NUMBER("n", u->n, ""),
 		{ 0 },
@@ -175,7 +189,11 @@ int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err 
 				   "SELECT * FROM accept_queue WHERE queue > 0",
 				   values,
 				   0 };
-	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	int ret;
 
-	return ret < 0 ? ret : put_clients(c, j, e);
+	snprintf(port, sizeof(port), "%lld", (long long)u->port);
+	ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
+	if (ret < 0)
+		return ret;
+	return u->clients > 0 ? put_clients(c, j, e) : verdict_hang_threads(c, j, e);
 }

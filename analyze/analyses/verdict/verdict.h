@@ -226,10 +226,10 @@ struct judged {
 	enum verdict_kind outweighed;	 /* by answers that arrive late, or never */
 	double fewer, usual, fewer_from; /* requests per second; fewer 0: no change */
 	double width;			 /* ns of a window */
-	double begins, ends; /* ns: first arrival; all connections closed, or infinite */
-	double opening;	     /* ns: time of first requests of new connections, until opened */
-	double opened;	     /* ns: new connections had their first answers; begins: none */
-	double unread;	     /* of the requests that wait; without any answer */
+	double begins, ends;	 /* ns: first arrival; all connections closed, or infinite */
+	double opening;		 /* ns: time of first requests of new connections, until opened */
+	double opened;		 /* ns: new connections had their first answers; begins: none */
+	double unread, unpaired; /* no answer: requests that wait; connections with bytes sent */
 	double unjudged, unjudged_max; /* events were lost while they lasted, ns; 0: none */
 	s64 asked; /* server.id whose answers its pauses wait for; 0: none that is recorded */
 	s64 finding;

@@ -35,9 +35,10 @@ struct verdict_unserved {
 struct verdict_unaccepted {
 	double n, start, first, end; /* the most; ns of the first and last reading that has some */
 	s64 pid, fd, tid;	     /* of the last that was accepted; who accepted it */
-	double idle;		     /* ns of this thread */
-	double clients, quiet;	     /* connections that are open; without a request since first */
-	struct buf client;	     /* the most of these are from there */
+	s64 port;
+	double idle;	       /* ns of this thread */
+	double clients, quiet; /* connections that are open; without a request since first */
+	struct buf client;     /* the most of these are from there */
 	double of_client;
 };
 
@@ -57,9 +58,11 @@ struct verdict_outage {
 	double start, end;
 	double lost; /* attempts to connect that recorded clients made in vain */
 	s64 pid, next, port;
-	int code;   /* that it ended with; 0: by a signal, or in order */
-	s64 name;   /* of the last request that each of them read, never answered; 0: none */
-	bool first; /* it is the problem */
+	int code;	/* that it ended with; 0: by a signal, or in order */
+	s64 name;	/* of the last request that each of them read, never answered; 0: none */
+	double waiting; /* connections that nothing accepts since */
+	bool open;	/* until the recording ends */
+	bool first;	/* it is the problem */
 };
 
 /* Connection attempts that the kernel dropped because an accept queue was full; n 0: none. */
