@@ -181,6 +181,21 @@ static __always_inline bool maybe_error(const u8 *b)
 	return b[0] == 0x81 && !b[6] && b[7] > 1; /* memcached, binary */
 }
 
+/*
+ * PostgreSQL: an error after the description of the rows, or after the login was accepted: the
+ * second message of a send of several.
+ */
+static __always_inline bool error_follows(const u8 *b, u64 at, u64 n)
+{
+	u64 next = 1 + ((u64)b[3] << 8 | b[4]);
+	u8 type[2] = {};
+
+	if ((b[0] != 'T' && b[0] != 'R') || b[1] || b[2] || next + sizeof(type) > n)
+		return false;
+	return !bpf_probe_read_user(type, sizeof(type), (void *)(at + next)) && type[0] == 'E' &&
+	       !type[1];
+}
+
 /* A connection that the peer opened: where its call is counted, its number and socket. */
 struct served {
 	struct counts *c;
@@ -404,7 +419,7 @@ static __always_inline void answered(const struct call *call, const struct span 
 	if (bpf_probe_read_user(words, sizeof(words), (void *)s->at))
 		return;
 	words[1] = word_of_status(words[0], words[1], s->len, buffers, call->ret);
-	error = maybe_error(b);
+	error = maybe_error(b) || error_follows(b, s->at, s->len);
 	more = several(b, call->ret);
 	if ((!error && !more && !any_pipelined) || !find_served(&on, call, fd, btf))
 		return;

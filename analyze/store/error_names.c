@@ -8,6 +8,7 @@ static const struct {
 	const char *code, *name;
 } names[] = {
 	{ "08006", "connection_failure" },
+	{ "2200H", "sequence_generator_limit_exceeded" },
 	{ "22P02", "invalid_text_representation" },
 	{ "23503", "foreign_key_violation" },
 	{ "23505", "unique_violation" },
@@ -44,6 +45,7 @@ static const struct {
 	{ "1203", "ER_TOO_MANY_USER_CONNECTIONS" },
 	{ "1205", "ER_LOCK_WAIT_TIMEOUT" },
 	{ "1213", "ER_LOCK_DEADLOCK" },
+	{ "1243", "ER_UNKNOWN_STMT_HANDLER" },
 	{ "1290", "ER_OPTION_PREVENTS_STATEMENT" },
 	{ "1317", "ER_QUERY_INTERRUPTED" },
 	{ "3024", "ER_QUERY_TIMEOUT" },

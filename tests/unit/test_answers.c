@@ -123,6 +123,31 @@ static void errors_of_postgres_have_the_name_of_their_request(void **state)
 		{ "Execute UPDATE", 1 }, { "Execute DELETE", 1 }, { "Query SELECT", 0 });
 }
 
+/* An error of a query that had rows already; one of a login that was accepted. */
+static void errors_after_another_message(void **state)
+{
+	static const char rows[] = "T\0\0\0\x06\0\0" PG_ERROR;
+	static const char login[] = "R\0\0\0\x08\0\0\0\0" PG_ERROR;
+	struct seen s;
+
+	(void)state;
+	CHECK_NAMED(PG_START PG_SELECT, "T\0\0\0\x06\0\0" PG_ERROR PG_READY, { "Query SELECT", 1 });
+	start(&s);
+	give(&s, RAW_HEAD, PG_START, sizeof(PG_START) - 1, sizeof(PG_START) - 1);
+	give(&s, RAW_ANSWER, login, sizeof(login) - 1, sizeof(login) - 1);
+	assert_int_equal(s.errors, 1);
+	assert_string_equal(s.code, "40P01");
+	heads_free(s.heads);
+	/* answers between were not copied */
+	start(&s);
+	give(&s, RAW_HEAD, PG_START PG_SELECT PG_SELECT, sizeof(PG_START PG_SELECT PG_SELECT) - 1,
+	     sizeof(PG_START PG_SELECT PG_SELECT) - 1);
+	s.written += 100;
+	give(&s, RAW_ANSWER, rows, sizeof(rows) - 1, sizeof(rows) - 1);
+	assert_int_equal(s.errors, 1);
+	heads_free(s.heads);
+}
+
 #define MYSQL_LOGIN \
 	"\x20\0\0\x01\x8d\xa6\x0f\0\0\0\0\x01\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 #define MYSQL_ERROR "\x0b\0\0\x01\xff\x7a\x04#42S02no"
@@ -442,6 +467,7 @@ int main(void)
 		T(a_gap_ends_the_answers_of_a_send),
 		T(errors_of_many_codes_are_joined),
 		T(errors_of_postgres_have_the_name_of_their_request),
+		T(errors_after_another_message),
 		T(errors_of_mysql_have_the_name_of_their_request),
 		T(errors_of_lines_have_the_name_of_their_request),
 		T(errors_after_unanswered_requests_have_no_name),

@@ -221,6 +221,37 @@ static void encrypted_connections_are_known_early(void **state)
 	db_close(db);
 }
 
+#define LAST_SEND "SELECT ts + dur FROM request WHERE fd=6"
+
+/* The alert by which TLS closes an idle connection is no part of the last answer. */
+static void an_alert_of_tls_is_no_answer(void **state)
+{
+	static const char *const cases[] = {
+		WRITE(9000, 6, 31) "9100 100 syscall nr=close fd=6\n",
+		WRITE(9000, 6, 1000),			 /* the rest of the answer */
+		WRITE(8000, 6, 24) WRITE(9000, 6, 1000), /* so is what was before it */
+	};
+	static const int last[] = { 4990, 8990, 8990 };
+	char text[2000];
+	sqlite3 *db;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "%s%s%s",
+			 HOST "200 100 head conn=2 pos=0 len=5 name=7 requests=0\n"
+			      "300 0 request_name id=7 protocol=8 name=\"TLS\"\n",
+			 READ(4000, 6, 10) WRITE(5000, 6, 178), cases[i]);
+		db = loaded(text);
+		is_number(db, LAST_SEND, last[i]);
+		db_close(db);
+	}
+	/* of text, it is an answer */
+	db = loaded(HOST READ(4000, 5, 10) WRITE(5000, 5, 178) WRITE(9000, 5, 31));
+	is_number(db, "SELECT ts + dur FROM request WHERE fd=5", 8990);
+	db_close(db);
+}
+
 /*
  * The events of names come up to a second after heads that have them. A head with a name but no
  * requests is one of TLS; one without a name says nothing.
@@ -372,6 +403,7 @@ int main(void)
 		cmocka_unit_test(a_request_begins_within_a_receive),
 		cmocka_unit_test(requests_without_name_count_separately),
 		cmocka_unit_test(encrypted_connections_are_known_early),
+		cmocka_unit_test(an_alert_of_tls_is_no_answer),
 		cmocka_unit_test(a_handshake_is_named_before_its_name_is_known),
 		cmocka_unit_test(errors_are_counted_by_name),
 		cmocka_unit_test(the_rest_of_an_answer_is_no_error),

@@ -10,6 +10,7 @@
 
 #include "own_errors.h"
 
+#include "analyze/analyses/verdict/verdict_name_fails.h"
 #include "analyze/store/error_names.h"
 #include "format/protocols.h"
 
@@ -191,6 +192,32 @@ static int read_gone(struct analysis_ctx *c, struct judged *j, const struct limi
 	return ret;
 }
 
+/* The most frequent code of a name all of whose answers report errors. */
+static int take_name_code(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct verdict_errors *m = arg;
+
+	return buf_printf(&m->code, e, "%s", db_text(q, 0));
+}
+
+static int read_always_name(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			    struct err *e)
+{
+	static const char sql[] = "SELECT " ERROR_CODE_OF
+				  " FROM request_error e WHERE name=?2 AND service IN " SERVICES_OF
+				  " GROUP BY status, code ORDER BY count(*) DESC LIMIT 1";
+	struct verdict_errors m = { .n = 0 };
+	int ret = verdict_name_fails(c, j, l, false, &m, e);
+
+	if (ret < 0 || !(m.n > 0))
+		return ret;
+	m.least = l->errors;
+	m.share = percent(m.n, m.of);
+	buf_free(&j->always.code);
+	j->always = m;
+	return db_each(c->db, e, take_name_code, &j->always, sql, "ii", j->about.id, m.name);
+}
+
 int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			 struct err *e)
 {
@@ -200,6 +227,8 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 		ret = read_always(c, j, l, e);
 	if (ret == 0 && !is_problem_share(&j->always))
 		ret = verdict_name_server_read(c, j, e);
+	if (ret == 0 && !is_problem_share(&j->always) && j->errors > 0)
+		ret = read_always_name(c, j, l, e);
 	if (ret == 0)
 		ret = read_closed(c, j, e);
 	if (ret == 0)

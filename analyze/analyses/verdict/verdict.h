@@ -74,10 +74,10 @@ struct verdict_errors {
 	double name_n, name_of, name_before; /* errors and answers of that name in it; %, outside */
 	struct buf code;		     /* most frequent */
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
-	bool usual;   /* most of them, or as many in another time range, are in windows that are not
-			 slow */
+	bool usual;   /* most, or as many in another time range, are in windows not slow */
 	double again, again_n, again_end; /* other such time ranges; errors in them */
-	double logins; /* connections that were opened in it, where they are refused logins; 0 */
+	bool connections; /* all are of none of its requests: failed logins, ended connections */
+	double logins;	  /* connections that were opened in it, where they are refused logins; 0 */
 	/* of the whole recording: */
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
 	bool each;	  /* logins: commands report it */

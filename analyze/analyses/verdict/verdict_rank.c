@@ -57,6 +57,16 @@ bool verdict_crash_first(const struct judged *j)
 	       j->closed.n * REQUEST_FAILED > verdict_harm(j);
 }
 
+/*
+ * Whatever the latency did: all answers to requests of a name report errors then, none otherwise;
+ * or they end connections, which clients open again.
+ */
+static bool fails_entirely(const struct verdict_errors *m)
+{
+	return m->connections || m->of_name ||
+	       (m->name_n >= m->n && m->name_n >= m->name_of && !m->name_before);
+}
+
 int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *ret_first,
 			 struct err *e)
 {
@@ -69,7 +79,8 @@ int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *r
 		return 0;
 	for (i = 0; i < j->ranges; i++)
 		start = j->range[i][1] > j->more.start ? fmin(start, j->range[i][0]) : start;
-	*ret_first = j->more.usual || verdict_crash_before(j, j->more.start, j->more.end);
+	*ret_first = j->more.usual || fails_entirely(&j->more) ||
+		     verdict_crash_before(j, j->more.start, j->more.end);
 	/* what was slow before may be why connections, and open files, became many */
 	return *ret_first || start < j->more.start - 2 * j->width
 		       ? 0

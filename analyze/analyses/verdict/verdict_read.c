@@ -229,6 +229,30 @@ static int read_requests(struct analysis_ctx *c, struct judged *j, struct err *e
 	return ret;
 }
 
+/* Errors that no request has: the server ends a connection. Each is an answer of its own. */
+static int add_ended(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct judged *j = arg;
+	struct verdict_traffic *t = &j->traffic[verdict_window_at(j, sqlite3_column_double(q, 0))];
+
+	(void)e;
+	t->answers++;
+	t->errors++;
+	return 0;
+}
+
+static int read_ended(struct analysis_ctx *c, struct judged *j, struct err *e)
+{
+	static const char sql[] =
+		"WITH s AS MATERIALIZED (SELECT id FROM service WHERE server=?1), x AS MATERIALIZED (SELECT ts, pid"
+		" FROM request_error WHERE protocol IN (6, 7) AND name IS NULL AND status<>0 AND service IN s), r AS"
+		" MATERIALIZED (SELECT pid, ts, ts + dur AS end FROM request WHERE EXISTS (SELECT 1 FROM x) AND errors"
+		" > 0 AND service IN s) SELECT ts FROM x WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.pid=x.pid AND x.ts"
+		" BETWEEN r.ts AND r.end)";
+
+	return db_each(c->db, e, add_ended, j, sql, "i", j->about.id);
+}
+
 /* Known of servers with requests that have a name. */
 static int read_errors(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
@@ -331,6 +355,8 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, const struct limits *
 		ret = verdict_quick_read(c, j, l, e);
 	if (ret == 0)
 		ret = read_requests(c, j, e);
+	if (ret == 0)
+		ret = read_ended(c, j, e);
 	if (ret == 0)
 		ret = read_errors(c, j, e);
 	if (ret == 0)

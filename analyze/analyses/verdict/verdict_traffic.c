@@ -8,6 +8,7 @@
  * again after an answer, which takes longer.
  */
 #include "verdict_levels.h"
+#include "verdict_name_fails.h"
 
 #include "analyze/analyses/failing/own_errors.h"
 #include "analyze/store/error_names.h"
@@ -53,7 +54,7 @@ static void sum_errors(const struct judged *j, const struct levels *v, int first
 	in->good = (all[1] - errors[1]) / in->windows[1];
 	in->good_before = (all[0] - errors[0]) / in->windows[0];
 	in->start = v->window[first] * j->width;
-	in->end = (v->window[last] + 1) * j->width;
+	in->end = (last + 1 < v->n ? v->window[last] + 1 : j->n_windows) * j->width;
 	in->usual = at_usual_latency(j, v, first, last);
 }
 
@@ -84,7 +85,8 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 		" m AS (SELECT protocol, status, code, count(*) AS n FROM x GROUP BY 1, 2, 3 ORDER BY n DESC"
 		" LIMIT 1) SELECT coalesce((SELECT name FROM x WHERE name IS NOT NULL GROUP BY name HAVING"
 		" 2 * count(*) > (SELECT count(*) FROM x)), 0), " ERROR_CODE_OF
-		", protocol <= 2 AND status BETWEEN 400 AND 499, protocol, status FROM m e";
+		", protocol <= 2 AND status BETWEEN 400 AND 499, protocol, status, protocol IN (6, 7) AND NOT EXISTS"
+		" (SELECT 1 FROM x WHERE name IS NOT NULL OR status=0) FROM m e";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "idd", j->about.id, in->start, in->end);
 
@@ -92,7 +94,8 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0) {
-		in->name = sqlite3_column_int64(q, 0);
+		in->name = in->of_name ? in->name : sqlite3_column_int64(q, 0);
+		in->connections = sqlite3_column_int(q, 5);
 		in->refused = sqlite3_column_int(q, 2) && in->good * l->factor >= in->good_before;
 		ret = buf_printf(&in->code, e, "%s", db_text(q, 1));
 		if (ret == 0)
@@ -160,8 +163,8 @@ static int clients_ended(struct analysis_ctx *c, const struct judged *j, int fir
 	return ret;
 }
 
-int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
-		   struct verdict_errors *ret_errors, struct err *e)
+static int find_range(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		      struct verdict_errors *ret_errors, struct err *e)
 {
 	struct verdict_errors most = { 0 }, one;
 	struct levels v = { .n = 0 };
@@ -205,10 +208,21 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 	most.again--;
 	most.again_n = n - most.n;
 	*ret_errors = most;
-	if (!(most.n > 0))
-		return 0;
-	i = read_most(c, j, l, ret_errors, e);
-	return i < 0 ? i : read_name(c, j, l, ret_errors, e);
+	return 0;
+}
+
+/* A time range by levels; else of a name, all of whose answers report errors from a time on. */
+int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		   struct verdict_errors *ret_errors, struct err *e)
+{
+	int ret = find_range(c, j, l, ret_errors, e);
+
+	if (ret == 0 && !(ret_errors->n > 0) && j->errors > 0)
+		ret = verdict_name_fails(c, j, l, true, ret_errors, e);
+	if (ret < 0 || !(ret_errors->n > 0))
+		return ret;
+	ret = read_most(c, j, l, ret_errors, e);
+	return ret < 0 ? ret : read_name(c, j, l, ret_errors, e);
 }
 
 void verdict_rate(struct judged *j, const struct limits *l)

@@ -49,6 +49,12 @@ u32 encrypted_name(const struct replay *r, struct file *f)
 	return conn && idmap_get(&o->conns, conn) ? o->name : 0;
 }
 
+/* A record of an alert, of 2 bytes: AES-GCM of TLS 1.2, or TLS 1.3 and ChaCha20 of TLS 1.2. */
+bool encrypted_alert(const struct replay *r, struct file *f, u64 bytes)
+{
+	return (bytes == 31 || bytes == 24 || bytes == 23) && encrypted_name(r, f);
+}
+
 static void encrypted_free(void *slot)
 {
 	struct encrypted *o = slot;

@@ -313,7 +313,9 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 		services_on_send(r, f, v->ts);
 		if (f->asked && put_before(r, t->process, (s32)v->arg[0], f, v->ts, t, e) < 0)
 			return ERR_FAIL;
-		return request->recvs ? on_answer(r, t, f, v, u, bytes, e) : 0;
+		return request->recvs && !(request->sends && encrypted_alert(r, f, bytes))
+			       ? on_answer(r, t, f, v, u, bytes, e)
+			       : 0;
 	}
 	if (request_is_late_body(request, bytes)) {
 		request_late_body(request, segments_received(r, f, v, bytes), v->ts, bytes);

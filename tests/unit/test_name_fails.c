@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Errors of all requests of a rare name, and errors that end connections: they come before a change
+ * of latency. Wrong requests, names that are answered well once, and errors of requests do not.
+ */
+#include "tests/lib/asking.h"
+#include "tests/lib/loaded.h"
+#include "tests/lib/unit.h"
+
+#include <string.h>
+
+#define MS 1000000L
+
+#define VERDICT		    "SELECT status || ' ' || kind FROM verdict WHERE rank=1"
+#define VALUE(kind, what)   FINDING_VALUE(kind, what, "v.number")
+#define TEXT_OF(kind, what) FINDING_VALUE(kind, what, "v.text")
+#define NAMED		    "verdict_errors_name"
+
+struct rare {
+	int status; /* of the answers of a rare name: one of 40 requests */
+	int from;   /* ms: those that fail arrive then */
+	int good;   /* the index of one that does not */
+	int slower; /* ms: all take longer since */
+	int ended;  /* protocol: errors without a request, which end connections; 0: none */
+	bool each;  /* the rare name is asked on one connection only once */
+};
+
+/* Its names are those of another protocol. */
+static void as_protocol(struct buf *x, int protocol)
+{
+	char *at = x->data;
+
+	while ((at = strstr(at, "protocol=1")))
+		*(at += 9) = (char)('0' + protocol);
+}
+
+static void error_of(struct buf *x, long ts, int conn, int status, int protocol)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e, "%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=%d%s\n", ts, conn,
+		   status, protocol, status == 1 ? " code=\"25P03\"" : "");
+}
+
+static sqlite3 *rare(struct rare f)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t, end;
+	int i = 0;
+
+	begin_host(&x);
+	if (f.ended)
+		as_protocol(&x, f.ended);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
+		bool is_rare = i % 40 == 5 && !(f.each && i > 5), late = t >= f.slower * MS;
+		int name = is_rare ? 3 : 1 + i % 2;
+
+		end = t + (f.slower && late ? 3 * MS : 100000) + i % 7 * 1000;
+		ask(&x, name, 100, t, t + 10000, end);
+		if (is_rare && f.status && t >= f.from * MS && i / 40 != f.good)
+			error_of(&x, end, 3, f.status, 1);
+		if (!f.ended || i % 8 || t < f.from * MS)
+			continue;
+		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=8 dur=1 ret=20\n", end + MS);
+		error_of(&x, end + MS, 4, 1, f.ended);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void all_of_a_name_fail_since(void **state)
+{
+	struct rare f = { .status = 500, .from = 5000, .slower = 5300, .good = -1 };
+	sqlite3 *db = rare(f);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_within(db, VALUE(NAMED, "n"), 11, 13);
+	is_number(db, VALUE(NAMED, "share"), 100);
+	is_number(db, VALUE(NAMED, "baseline"), 0);
+	is_within(db, VALUE(NAMED, "slower_ratio"), 10, 40);
+	is_within(db, VALUE(NAMED, "start"), 5000 * MS, 5500 * MS);
+	db_close(db);
+	f.good = 20; /* one of them is answered well */
+	db = rare(f);
+	is_text(db, VERDICT, "problem slower");
+	db_close(db);
+	f = (struct rare){ .status = 404, .from = 5000, .slower = 5300, .good = -1 };
+	db = rare(f);
+	is_text(db, VERDICT, "problem slower");
+	db_close(db);
+}
+
+static void all_of_a_name_fail_always(void **state)
+{
+	struct rare f = { .status = 501, .good = -1 };
+	sqlite3 *db = rare(f);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_within(db, VALUE(NAMED, "n"), 24, 26);
+	is_number(db, VALUE(NAMED, "share"), 100);
+	is_text(db, TEXT_OF(NAMED, "code"), "501");
+	db_close(db);
+	f.good = 20;
+	db = rare(f);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+	f = (struct rare){ .status = 404, .good = -1 };
+	db = rare(f);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+	f = (struct rare){ .status = 501, .good = -1, .each = true };
+	db = rare(f);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+}
+
+static void errors_that_end_connections(void **state)
+{
+	struct rare f = { .ended = 6, .from = 5500, .slower = 5000 };
+	sqlite3 *db = rare(f);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_text(db, TEXT_OF("verdict_errors", "code"), "25P03");
+	is_within(db, VALUE("verdict_errors", "start"), 5300 * MS, 5700 * MS);
+	db_close(db);
+	/* not of a protocol whose errors end no connection */
+	f.ended = 4;
+	db = rare(f);
+	is_text(db, VERDICT, "problem slower");
+	db_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(all_of_a_name_fail_since),
+		T(all_of_a_name_fail_always),
+		T(errors_that_end_connections),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
