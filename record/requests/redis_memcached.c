@@ -3,7 +3,7 @@
 #include "parse.h"
 
 #include <stdio.h>
-#include <strings.h>
+#include <string.h>
 
 #define ARGS_MAX  (1u << 20)
 #define BULK_MAX  (512u << 20)

@@ -74,12 +74,12 @@ static void unread_since_it_arrived(void **state)
 /* Processes that were handed its connections answer on others: their requests are not known. */
 static void others_may_answer(void **state)
 {
-	static const char sent[] =
-		"INSERT INTO connection (pid, role, sent) VALUES (100, 'accepted', %d)";
-	int bytes;
+	static const char sent[] = "INSERT INTO connection (ts, pid, role, sent, received) VALUES"
+				   " (%s, 100, 'accepted', %d, 10)";
+	int bytes, before; /* what was sent may be from before the recording */
 
 	(void)state;
-	for (bytes = 0; bytes < 2; bytes++) {
+	for (before = 0; before < 3; before++) {
 		sqlite3 *db = loaded(HEAD "3 201 thread pid=201 parent=100 state=82 comm=\"worker\""
 					  " runtime=99000\n" BEGIN "@cpu 0\n" CONNECTION
 					  "500_000_010 0 segment conn=1 pos=0 len=30\n"
@@ -88,7 +88,8 @@ static void others_may_answer(void **state)
 					  "2_900_000_020 201 switch next=0 state=0\n");
 		char sql[128];
 
-		snprintf(sql, sizeof(sql), sent, bytes);
+		bytes = before == 1;
+		snprintf(sql, sizeof(sql), sent, before == 2 ? "NULL" : "1", before > 0);
 		changed(db, "UPDATE process SET parent=100 WHERE pid=201");
 		changed(db, sql);
 		analysed(db, "pauses");

@@ -22,7 +22,7 @@ struct rare {
 	int good;   /* the index of one that does not */
 	int slower; /* ms: all take longer since */
 	int ended;  /* protocol: errors without a request, which end connections; 0: none */
-	bool each;  /* the rare name is asked on one connection only once */
+	int each;   /* times that the rare name is asked on each of eleven connections; 0: on one */
 };
 
 /* Its names are those of another protocol. */
@@ -42,6 +42,21 @@ static void error_of(struct buf *x, long ts, int conn, int status, int protocol)
 		   status, protocol, status == 1 ? " code=\"25P03\"" : "");
 }
 
+/* A request of the rare name that fails, on another connection. */
+static void ask_once(struct buf *x, int conn, long t, long end, int status)
+{
+	static long at[OTHER_PORT];
+	struct err e = { 0 };
+	long pos = at[conn] += 10;
+
+	buf_printf(x, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", t, conn, pos);
+	buf_printf(x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n", t + 10000, conn);
+	buf_printf(x, &e, "%ld 100 head conn=%d pos=%ld len=10 name=3 requests=1\n", t + 10000,
+		   conn, pos);
+	buf_printf(x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=20\n", end, conn);
+	error_of(x, end, conn, status, 1);
+}
+
 static sqlite3 *rare(struct rare f)
 {
 	struct buf x = { 0 };
@@ -50,14 +65,21 @@ static sqlite3 *rare(struct rare f)
 	int i = 0;
 
 	begin_host(&x);
+	if (f.each)
+		begin_more(&x);
 	if (f.ended)
 		as_protocol(&x, f.ended);
 	buf_printf(&x, &e, "@cpu 0\n");
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
-		bool is_rare = i % 40 == 5 && !(f.each && i > 5), late = t >= f.slower * MS;
+		bool is_rare = i % 40 == 5 && (!f.each || i / 40 < f.each * (MORE - 1)),
+		     late = t >= f.slower * MS;
 		int name = is_rare ? 3 : 1 + i % 2;
 
 		end = t + (f.slower && late ? 3 * MS : 100000) + i % 7 * 1000;
+		if (is_rare && f.each) {
+			ask_once(&x, MORE_FIRST + i / 40 % (MORE - 1), t, end, f.status);
+			continue;
+		}
 		ask(&x, name, 100, t, t + 10000, end);
 		if (is_rare && f.status && t >= f.from * MS && i / 40 != f.good)
 			error_of(&x, end, 3, f.status, 1);
@@ -111,9 +133,13 @@ static void all_of_a_name_fail_always(void **state)
 	db = rare(f);
 	is_text(db, VERDICT, "none ");
 	db_close(db);
-	f = (struct rare){ .status = 501, .good = -1, .each = true };
-	db = rare(f);
+	f = (struct rare){ .status = 501, .good = -1, .each = 2 };
+	db = rare(f); /* others follow on the connection */
 	is_text(db, VERDICT, "none ");
+	db_close(db);
+	f.each = 1; /* it is the last there */
+	db = rare(f);
+	is_text(db, VERDICT, "problem errors");
 	db_close(db);
 }
 

@@ -240,9 +240,11 @@ static int read_address(struct buf *out, sqlite3 *db, const struct kind *k, stru
 {
 	static const char sql[] =
 		"SELECT max(path) FROM fd WHERE pid=(SELECT pid FROM thread WHERE tid=?1 LIMIT 1) AND"
-		" role='connected' AND path<>'' HAVING count(DISTINCT path)=1";
+		" role='connected' AND path GLOB '[/@]*' HAVING count(DISTINCT path)=1";
 
-	return is_connect(k->abi, k->nr) ? db_add_text(out, db, e, sql, "i", k->first.tid) : 0;
+	return is_connect(k->abi, k->nr) && k->error == LINUX_EAGAIN
+		       ? db_add_text(out, db, e, sql, "i", k->first.tid)
+		       : 0;
 }
 
 static int put_kind(struct analysis_ctx *a, const struct calls *c, const struct kind *k,

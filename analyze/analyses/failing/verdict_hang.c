@@ -40,8 +40,8 @@ static int read_waiting(struct analysis_ctx *c, struct judged *j, const struct l
 		" count(*) FROM w), (SELECT total(read IS NULL) FROM w), (SELECT min(ts) FROM w), count(*),"
 		" total(rest=announced), min(announced), max(announced), total(announced - rest), count(DISTINCT"
 		" client), iif(min(name)=max(name), name, 0), (SELECT client FROM m GROUP BY client ORDER BY"
-		" count(*) DESC, client LIMIT 1), (SELECT count(*) FROM connection WHERE role='accepted' AND sent > 0"
-		" AND pid IN (SELECT pid FROM service WHERE server=?1)) FROM m";
+		" count(*) DESC, client LIMIT 1), (SELECT count(*) FROM connection WHERE role='accepted' AND ts > 0"
+		" AND received > 0 AND sent > 0 AND pid IN (SELECT pid FROM service WHERE server=?1)) FROM m";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "iid", j->about.id, c->duration, l->pause);
 

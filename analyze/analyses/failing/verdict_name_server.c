@@ -46,6 +46,7 @@ static int take_name(void *arg, sqlite3_stmt *q, struct err *e)
 		.what = ERRORS_OWN,
 		.least = m->least,
 		.of_name = true,
+		.dead_server = true,
 	};
 	m->share = percent(m->n, m->of);
 	return *code && status <= 1 ? buf_printf(&m->code, e, "%s", code)
@@ -117,5 +118,5 @@ int verdict_name_server_say(struct analysis_ctx *c, struct judged *j, struct err
 				   "SELECT * FROM request_error", values,  0 };
 	int ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 
-	return ret < 0 ? ret : put_server(c, j, e);
+	return ret < 0 || !m->dead_server ? ret : put_server(c, j, e);
 }

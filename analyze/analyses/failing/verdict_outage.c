@@ -55,21 +55,21 @@ int verdict_outage_read(struct analysis_ctx *c, struct judged *j, const struct l
 		" AS end FROM ears x LEFT JOIN (SELECT pid, port, ino, min(ts) AS ts FROM ears GROUP BY port, ino) y ON"
 		" y.port=x.port AND y.ts > x.end AND y.ino<>x.ino AND y.pid<>x.pid WHERE x.signal NOT NULL GROUP BY"
 		" x.pid, x.port, x.ino), h AS MATERIALIZED (SELECT *, EXISTS (SELECT 1 FROM s WHERE s.port=g.port AND"
-		" first_recv BETWEEN g.end AND g.end + ?3) AS back, (SELECT count(*) FROM connection k WHERE k.failed"
-		" AND k.error=111 AND k.ts BETWEEN g.start AND coalesce(g.end, ?5) AND k.remote LIKE '%:' || g.port)"
-		" AS lost, (SELECT max(queue) FROM accept_queue a WHERE a.port=g.port AND a.ts + a.dur > g.start) AS"
-		" waiting FROM g) SELECT start, iif(back, end, ?5), pid, next,"
-		" min(port) AS port, CASE WHEN signal=0 THEN code ELSE 0 END, lost, iif(signal=0 AND"
-		" code, (SELECT k.name FROM request_closed k WHERE k.pid=h.pid AND NOT k.peer AND k.read <= h.start AND k.end >= h.start ORDER BY k.read DESC"
-		" LIMIT 1), 0), iif(back, 0, waiting), NOT back FROM h WHERE iif(back, end, ?5) - start >= iif(back AND"
-		" signal NOT IN (0, 1, 2, 3, 15), ?2, ?4) AND NOT EXISTS (SELECT 1 FROM ears y WHERE y.port=h.port AND"
-		" y.ts < coalesce(h.end, ?5) AND y.end > h.start AND y.pid<>h.pid) AND EXISTS"
+		" first_recv BETWEEN g.end AND g.end + ?3) AS back FROM g), k AS MATERIALIZED (SELECT *, (SELECT"
+		" count(*) FROM connection c WHERE c.failed AND c.error=111 AND c.ts BETWEEN h.start AND"
+		" coalesce(h.end, ?5) AND c.remote LIKE '%:' || h.port) AS lost, (SELECT max(queue) FROM accept_queue a"
+		" WHERE a.port=h.port AND a.ts + a.dur > h.start) AS waiting FROM h WHERE iif(back, end, ?5) - start >="
+		" iif(back AND signal NOT IN (0, 1, 2, 3, 15), ?2, ?4) AND NOT EXISTS (SELECT 1 FROM ears y WHERE"
+		" y.port=h.port AND y.ts < coalesce(h.end, ?5) AND y.end > h.start AND y.pid<>h.pid) AND EXISTS"
 		" (SELECT 1 FROM s WHERE s.port=h.port AND last_send BETWEEN start - ?3 AND start + ?3) AND NOT EXISTS"
 		" (SELECT 1 FROM fd WHERE role='accepted' AND port=h.port AND ts > h.start AND ts < iif(back, h.end, ?5))"
-		" AND (back OR NOT EXISTS (SELECT 1 FROM s WHERE s.port=h.port AND last_send > start + ?3) AND (waiting"
-		" > 0 OR NOT EXISTS (SELECT 1 FROM ears y WHERE y.port=h.port AND y.end >= ?5) AND (lost > 0 OR EXISTS"
-		" (SELECT 1 FROM fd WHERE role='accepted' AND port=h.port AND fd.end >= h.start - 1000000)))) GROUP BY"
-		" pid, start ORDER BY start";
+		" AND (back OR NOT EXISTS (SELECT 1 FROM s WHERE s.port=h.port AND last_send > start + ?3))) SELECT"
+		" start, iif(back, end, ?5), pid, next, min(port) AS port, CASE WHEN signal=0 THEN code ELSE 0 END,"
+		" lost, iif(signal=0 AND code, (SELECT r.name FROM request_closed r WHERE r.pid=k.pid AND NOT r.peer AND"
+		" r.read <= k.start AND r.end >= k.start ORDER BY r.read DESC LIMIT 1), 0), iif(back, 0, waiting), NOT"
+		" back FROM k WHERE back OR waiting > 0 OR (NOT EXISTS (SELECT 1 FROM ears y WHERE y.port=k.port AND"
+		" y.end >= ?5) AND (lost > 0 OR EXISTS (SELECT 1 FROM fd WHERE role='accepted' AND port=k.port AND"
+		" fd.end >= k.start - 1000000))) GROUP BY pid, start ORDER BY start";
 	s64 n = 0;
 	int ret = db_int(c->db, &n, e, any, "i", j->about.id);
 
@@ -127,17 +127,18 @@ static int put_signal(void *arg, sqlite3_stmt *q, struct err *e)
 	return finding_put(s->c->db, s->c->analysis->name, &f, NULL, e);
 }
 
-/* What asked it to end: a signal from no process that listened there. */
+/* What asked it, or its parent, to end: a signal from no process that listened there. */
 static int say_signal(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	static const char sql[] =
 		"WITH ears AS MATERIALIZED (SELECT pid FROM fd WHERE role='listening' AND port=?1 AND ts < ?2)"
 		" SELECT pid, signal, coalesce(sender, '') || iif(sender_pid, '[' || sender_pid || ']', ''), ts"
-		" FROM signal_sent WHERE code <= 0 AND signal IN (2, 3, 15) AND ts <= ?2 AND pid IN (SELECT pid FROM"
-		" ears) AND sender_pid NOT IN (SELECT pid FROM ears) ORDER BY ts DESC LIMIT 1";
+		" FROM signal_sent WHERE code <= 0 AND signal IN (2, 3, 15) AND ts <= ?2 AND pid IN (?3, (SELECT parent"
+		" FROM process WHERE pid=?3 ORDER BY start DESC LIMIT 1)) AND pid IN (SELECT pid FROM ears) AND sender_pid NOT IN (SELECT pid FROM ears) ORDER BY ts DESC LIMIT 1";
 	struct outage_say s = { c, j };
 
-	return db_each(c->db, e, put_signal, &s, sql, "id", j->outage.port, j->outage.start);
+	return db_each(c->db, e, put_signal, &s, sql, "idi", j->outage.port, j->outage.start,
+		       j->outage.pid);
 }
 
 int verdict_outage_say(struct analysis_ctx *c, struct judged *j, struct err *e)

@@ -49,6 +49,7 @@ struct last_asked {
 	struct idmap broken; /* fd.rowid -> index of its exchange + 1 */
 	struct exchange *v;
 	size_t n;
+	bool full; /* there are more: nothing is said */
 	struct after kinds[KINDS];
 	int n_kinds;
 	double requests[2], asked, asked_before;
@@ -56,7 +57,8 @@ struct last_asked {
 
 static int add(struct last_asked *x, struct exchange one, struct err *e)
 {
-	if (x->n >= ENDS_MOST)
+	x->full |= x->n >= ENDS_MOST || x->broken.n >= SOCKET_LIMIT;
+	if (x->full)
 		return 0;
 	if (GROW(x->v, x->n, "exchanges", e) < 0)
 		return ERR_FAIL;
@@ -98,6 +100,8 @@ static int take_unanswered(void *arg, s64 rowid, const void *unanswered, struct 
 		return 0;
 	if (add(x, one, e) < 0)
 		return ERR_FAIL;
+	if (x->full)
+		return 0;
 	return idmap_put(&x->broken, (u64)at->row, (void *)(uintptr_t)x->n, SOCKET_LIMIT, e);
 }
 
@@ -277,7 +281,7 @@ int verdict_last_asked(struct analysis_ctx *c, const struct judged *j, struct er
 	struct last_asked x = { .j = j };
 	int i, ret = j->connect.n > 0 ? 0 : read_exchanges(c, &x, e);
 
-	for (i = 0; i < x.n_kinds && ret >= 0; i++)
+	for (i = 0; !x.full && i < x.n_kinds && ret >= 0; i++)
 		if (is_cause(&x, &x.kinds[i])) {
 			ret = say(c, &x, &x.kinds[i], e);
 			break;

@@ -82,7 +82,8 @@ struct verdict_errors {
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
 	bool each;	  /* logins: commands report it */
 	double of, least; /* share of these; a larger share than least is a problem */
-	bool of_name;	  /* of the answers of one name: verdict_name_server.c */
+	bool of_name;	  /* of the answers of one name */
+	bool dead_server; /* of a name that waits for a name server: verdict_name_server.c */
 };
 
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */

@@ -244,10 +244,10 @@ static int add_ended(void *arg, sqlite3_stmt *q, struct err *e)
 static int read_ended(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	static const char sql[] =
-		"WITH s AS MATERIALIZED (SELECT id FROM service WHERE server=?1), x AS MATERIALIZED (SELECT ts, pid"
+		"WITH s AS MATERIALIZED (SELECT id FROM service WHERE server=?1), x AS MATERIALIZED (SELECT ts, tid"
 		" FROM request_error WHERE protocol IN (6, 7) AND name IS NULL AND status<>0 AND service IN s), r AS"
-		" MATERIALIZED (SELECT pid, ts, ts + dur AS end FROM request WHERE EXISTS (SELECT 1 FROM x) AND errors"
-		" > 0 AND service IN s) SELECT ts FROM x WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.pid=x.pid AND x.ts"
+		" MATERIALIZED (SELECT tid, ts, ts + dur AS end FROM request WHERE EXISTS (SELECT 1 FROM x) AND errors"
+		" > 0 AND service IN s) SELECT ts FROM x WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.tid=x.tid AND x.ts"
 		" BETWEEN r.ts AND r.end)";
 
 	return db_each(c->db, e, add_ended, j, sql, "i", j->about.id);

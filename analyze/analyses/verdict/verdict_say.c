@@ -476,7 +476,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_facts(c, j, l, e);
 	if (ret == 0 && says[j->kind].crash)
 		ret = verdict_crash_say(c, j, e);
-	if (ret == 0 && says[j->kind].connect && !(j->kind == VERDICT_errors && j->always.of_name))
+	if (ret == 0 && says[j->kind].connect &&
+	    !(j->kind == VERDICT_errors && j->always.dead_server))
 		ret = verdict_connect_cause(c, j, e);
 	if (ret == 0 && says[j->kind].own)
 		ret = verdict_own(c, j, e);

@@ -176,9 +176,9 @@ static int judge_range(struct analysis_ctx *c, struct tail *t, const struct limi
 	int i, ret = spent_begin(&t->first, c->db, e);
 
 	*ret_problem = false;
-	t->until = t->others.came = 0;
+	t->until = t->others.came = t->others.n = t->others.sum = 0;
 	for (i = 0; i < t->n; i++)
-		t->v[i].came = 0;
+		t->v[i].came = t->v[i].n = t->v[i].sum = 0;
 	if (ret == 0)
 		ret = spent_begin(&t->usual, c->db, e);
 	if (ret == 0)
