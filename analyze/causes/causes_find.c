@@ -174,7 +174,7 @@ static void count_stops(struct samples *d, struct cause *c)
 			n += p->state == SPAN_stopped;
 		ns += (double)(unit_sent(u) - u->ts);
 	}
-	if (n > d->n && ns > 0)
+	if (n > d->n && ns > 0 && 1e9 * n >= ns) /* once per second, or more often */
 		CAUSE_VALUE(c, VALUE_NUMBER, "stops", 1e9 * n / ns, "");
 }
 

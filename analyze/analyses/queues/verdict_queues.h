@@ -65,7 +65,8 @@ int verdict_accepted_late(struct analysis_ctx *c, struct judged *j, const struct
 
 /*
  * verdict_unaccepted.c: connections wait until the end although the thread that accepted the last
- * is idle; a problem, if j has none. Fills unaccepted.
+ * is idle, or while there are too few requests for a verdict; a problem, if j has none. Fills
+ * unaccepted.
  */
 int verdict_unaccepted(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		       struct err *e);
