@@ -126,12 +126,6 @@ static int append(struct series *s, s64 ts, double dur, struct err *e)
 
 	if (s->seen++ % s->every)
 		return 0;
-	if (!s->ts)
-		s->ts = malloc(KEPT_MOST * sizeof(*s->ts));
-	if (!s->x)
-		s->x = malloc(KEPT_MOST * sizeof(*s->x));
-	if (!s->ts || !s->x)
-		return err_set(e, ERR_FAIL, "out of memory for durations");
 	if (s->n == KEPT_MOST) {
 		for (i = 0; i < KEPT_MOST / 2; i++) {
 			s->ts[i] = s->ts[2 * i];
@@ -140,6 +134,8 @@ static int append(struct series *s, s64 ts, double dur, struct err *e)
 		s->n = KEPT_MOST / 2;
 		s->every *= 2;
 	}
+	if (GROW(s->ts, s->n, "durations", e) < 0 || GROW(s->x, s->n, "durations", e) < 0)
+		return -1;
 	s->ts[s->n] = ts;
 	s->x[s->n++] = log(dur < 1 ? 1 : dur);
 	return 0;

@@ -326,9 +326,13 @@ static int create(sqlite3 *db, struct err *e)
 	char sql[400];
 	int ret;
 
-	/* it is made in one go: what breaks off is thrown away, so nothing needs a journal */
+	/*
+	 * It is made in one go: what breaks off is thrown away, so nothing needs a journal. Each
+	 * table has a page, most are small or empty: larger pages make 17 MB of a small recording,
+	 * and no load faster.
+	 */
 	snprintf(sql, sizeof(sql),
-		 "PRAGMA page_size=65536; PRAGMA journal_mode=off; PRAGMA synchronous=off;"
+		 "PRAGMA page_size=8192; PRAGMA journal_mode=off; PRAGMA synchronous=off;"
 		 "PRAGMA locking_mode=exclusive; PRAGMA cache_size=-65536; PRAGMA temp_store=file;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d",
 		 APPLICATION_ID, TABLES_VERSION);
