@@ -28,6 +28,7 @@ struct pause_cause {
 	double spent[N_DID], total;
 	s64 id, tid, pid, partner, fd, request_ts, client, received, sent;
 	bool request, green;
+	bool unexplained; /* no thread that was seen is why; before the end of the chain is said */
 	int largest, same, n;
 	int second; /* with a third of the largest or more; N_DID: none */
 	struct buf peer, call, function, name, failed;

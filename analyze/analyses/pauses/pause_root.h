@@ -113,6 +113,10 @@ void pause_reclaim_free(struct pause_reclaim *r);
 int pause_filelock_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_before.c: the same: which request of a new name may hold what they wait for. */
 int pause_before_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
+/* pause_open.c: the same: the name of the requests that pauses begin and end with, if it is not the
+ * one that is said of the longest pause; NULL: none is. */
+int pause_open_put(struct analysis_ctx *c, const struct judged *j, const char *named,
+		   struct err *e);
 /* pause_worker.c: the same: of the processes of its program, the thread that alone works. */
 int pause_worker_put(struct analysis_ctx *c, const struct judged *j, const struct judged *one,
 		     s64 pid, struct err *e);

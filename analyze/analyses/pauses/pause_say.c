@@ -186,15 +186,34 @@ static int put_calls(struct analysis_ctx *c, struct judged *j, struct pause_caus
 }
 
 /* What is of the server as a whole; *ret_rest: it was idle. */
-static int put_server(struct analysis_ctx *c, const struct judged *at, struct pause_cause *p,
-		      bool *ret_rest, struct err *e)
+static int put_server(struct analysis_ctx *c, const struct judged *j, const struct judged *at,
+		      struct pause_cause *p, bool *ret_rest, struct err *e)
 {
-	int ret = pause_recycled_put(c, at, p->pid, e);
+	const char *named = p->request && !p->green ? p->name.data : NULL;
+	int ret = p->unexplained ? pause_open_put(c, j, named, e) : 0;
 
+	if (ret == 0)
+		ret = pause_recycled_put(c, at, p->pid, e);
 	if (ret == 0 && at->about.kind == SUBJECT_server && !p->upstream.address.len)
 		ret = pause_rest_put(c, at, &p->root, p->green, ret_rest, e);
 	if (*ret_rest)
 		p->root.tid = 0; /* who polls is of no use */
+	return ret;
+}
+
+/* What its threads did, and the requests that may be why. */
+static int put_thread(struct analysis_ctx *c, struct judged *j, struct pause_cause *p, bool rest,
+		      struct err *e)
+{
+	bool little = false;
+	int ret = p->green ? pause_before_put(c, j, e) : 0;
+
+	if (ret == 0)
+		ret = explains_little(&little, c->db, j, p, e);
+	if (ret == 0 && !little && !rest)
+		ret = put_pause_cause(c, j, p, e);
+	if (ret == 0 && !p->unexplained && !p->root.serving.len)
+		ret = pause_open_put(c, j, p->request ? p->name.data : NULL, e);
 	return ret;
 }
 
@@ -205,7 +224,7 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	struct judged_pause one;
 	struct judged at = *j; /* as if this were the only one */
 	struct pause_reclaim memory = { 0 };
-	bool first, disk, of_disk, little = false, rest = false;
+	bool first, disk, of_disk, rest = false;
 	int ret;
 
 	if (!judged_longest(j))
@@ -227,8 +246,9 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 	/* what to mend comes before who suffers */
 	if (ret == 0 && 100 * memory.share >= MOST)
 		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
+	p->unexplained = p->green || is_unexplained(p);
 	if (ret == 0)
-		ret = put_server(c, &at, p, &rest, e);
+		ret = put_server(c, j, &at, p, &rest, e);
 	if (ret == 0 && first)
 		ret = pause_root_put(c, &p->root, e);
 	if (ret == 0 && first && disk)
@@ -242,12 +262,8 @@ static int say_pause_end(struct analysis_ctx *c, struct judged *j, struct pause_
 						: pause_signal_put(c, j, p->tid, e);
 	if (ret == 0)
 		ret = put_calls(c, j, p, of_disk, e);
-	if (ret == 0 && p->green)
-		ret = pause_before_put(c, j, e);
 	if (ret == 0)
-		ret = explains_little(&little, c->db, j, p, e);
-	if (ret == 0 && !little && !rest)
-		ret = put_pause_cause(c, j, p, e);
+		ret = put_thread(c, j, p, rest, e);
 	if (ret == 0 && 100 * memory.share < MOST)
 		ret = pause_reclaim_put(c, j, &memory, p->tid, e);
 	if (ret == 0 && p->largest == DID_lock)
