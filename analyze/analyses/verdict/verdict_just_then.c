@@ -5,10 +5,17 @@
  * a replica. Before a pause it ended: what lasts for the pause is its cause. Of the server, or of a
  * recorded one that it asks. When the change began is known to a window; the one before counts,
  * too. Of many names that occur once, one does so then by chance: nothing is said.
+ *
+ * Else a name whose requests arrive from then on, and did not before: if they were spread over the
+ * whole time, that none was before the first would be chance. Of many new names, the same holds.
  */
 #include "verdict.h"
 
+#include "analyze/base/idmap.h"
+#include "analyze/base/limits.h"
 #include "analyze/store/db.h"
+#include "analyze/store/request_rows.h"
+#include "analyze/store/row_types.h"
 
 #define CHANCE_MOST 0.05 /* of such a request at that time; the reports' intervals have 95 % */
 
@@ -24,6 +31,84 @@ static int on_request(void *arg, sqlite3_stmt *q, struct err *e)
 		(struct just_then){ sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1),
 				    sqlite3_column_double(q, 2) };
 	return 0;
+}
+
+/* The requests of a name. */
+struct arrivals {
+	s64 name, first;
+	double n;
+};
+
+struct new_names {
+	struct idmap names;
+	s64 first, last; /* of all requests */
+};
+
+static int on_arrival(void *arg, s64 rowid, const void *request, struct err *e)
+{
+	const struct row_request *row = request;
+	s64 ts = row->ts - (s64)row->queued;
+	struct new_names *x = arg;
+	struct arrivals *a;
+
+	(void)rowid;
+	if (ts < x->first)
+		x->first = ts;
+	if (ts > x->last)
+		x->last = ts;
+	if (row->name == BULK_NULL)
+		return 0;
+	a = idmap_get(&x->names, (u64)row->name);
+	if (!a)
+		a = idmap_add(&x->names, (u64)row->name, sizeof(*a), TASK_LIMIT, "names", e);
+	if (!a)
+		return ERR_FAIL;
+	if (!a->n++ || ts < a->first)
+		a->first = ts;
+	a->name = row->name;
+	return 0;
+}
+
+static bool is_new(const struct new_names *x, const struct arrivals *a)
+{
+	double left = (double)(x->last - a->first) / (double)(x->last - x->first);
+
+	return (double)x->names.n * pow(left, a->n) <= CHANCE_MOST;
+}
+
+static int put_new(struct analysis_ctx *c, const struct judged *j, double from, double to,
+		   struct err *e)
+{
+	struct new_names x = { .first = c->duration };
+	const struct arrivals *a, *found = NULL;
+	double n = 0;
+	size_t at = 0;
+	int ret = requests_each(c->db, 0, "SELECT id, 1 FROM service WHERE server=?", j->about.id,
+				on_arrival, &x, e);
+
+	while (ret == 0 && x.last > x.first && (a = idmap_each(&x.names, &at)) != NULL) {
+		if (!is_new(&x, a))
+			continue;
+		n++;
+		if ((double)a->first >= from && (double)a->first <= to &&
+		    (!found || a->n > found->n))
+			found = a;
+	}
+	if (ret == 0 && found && n * (to - from) <= CHANCE_MOST * (double)(x.last - x.first)) {
+		const struct value values[] = {
+			VALUE_SUBJECT("name", request_name, found->name),
+			VALUE_NUMBER("since", (double)found->first, "at"),
+			VALUE_NUMBER("n", found->n, ""),
+			{ 0 },
+		};
+		const struct finding f = {
+			FINDING_verdict_new_name, WARNING, CORRELATED, j->about, NULL, values, 0
+		};
+
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	}
+	idmap_free_all(&x.names);
+	return ret < 0 ? ret : 0;
 }
 
 int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err *e)
@@ -46,8 +131,10 @@ int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err
 		return 0;
 	ret = db_each(c->db, e, on_request, &t, sql, "iddi", j->about.id, from, to,
 		      (s64)(j->kind == VERDICT_pauses));
-	if (ret < 0 || !t.request || t.once * (to - from) > CHANCE_MOST * (double)c->duration)
+	if (ret < 0)
 		return ret;
+	if (!t.request || t.once * (to - from) > CHANCE_MOST * (double)c->duration)
+		return put_new(c, j, from, to, e);
 	const struct value values[] = {
 		VALUE_SUBJECT("request", request, t.request),
 		VALUE_MAYBE("server", server, t.server == j->about.id ? 0 : t.server),
