@@ -83,6 +83,7 @@ struct verdict_errors {
 	bool each;	  /* logins: commands report it */
 	double of, least; /* share of these; a larger share than least is a problem */
 	bool of_name;	  /* of the answers of one name */
+	double cut, complete; /* bytes on average, of answers that end early; others have so many */
 	bool dead_server; /* of a name that waits for a name server: verdict_name_server.c */
 };
 
@@ -291,7 +292,7 @@ static inline double verdict_late_bound(double mean, const struct limits *l)
 int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
 		 const struct limits *l, bool *ret_busy, struct err *e);
 
-/* Puts rows of table verdict_range. */
+/* verdict_about.c: puts rows of table verdict_range. */
 int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);
 
 /* verdict_code.c: of a problem, whether its time was spent in generated code without names. */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Both pauses and a change outside them: what added more time to requests comes first. Requests
+ * Both pauses and a change outside them: what added more time to requests comes first. So does a
+ * queue that grows from before the first of them on, and longer than they took. Requests
  * that cost more CPU time outside pauses of the whole server come first, unless a pause lasts until
  * the end: no pause explains them, and their sentence has the pauses too.
  */
-#include "verdict.h"
+#include "verdict_levels.h"
 
 #include "analyze/store/db.h"
 #include "analyze/store/request_rows.h"
@@ -41,6 +42,18 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 		return ERR_FAIL;
 	j->spent += (double)until_end;
 	return 0;
+}
+
+/* Pauses while a queue grows that they do not explain. */
+static bool grows_with_pauses(const struct analysis_ctx *c, const struct judged *j)
+{
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts)
+			return !hangs_at_the_end(c, j) &&
+			       verdict_outlasts(j, (double)j->pauses[i].end);
+	return false;
 }
 
 double verdict_until(const struct judged *j, double end)
@@ -85,7 +98,8 @@ int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const
 	int ret = spend_in_pauses(c, j, e);
 	bool named = j->names && !(longest && judged_is_part(longest)), slower, dearer = false;
 
-	slower = changed && (!j->counted || named || verdict_added_outside(j) > j->spent);
+	slower = changed && (!j->counted || named || verdict_added_outside(j) > j->spent ||
+			     grows_with_pauses(c, j));
 	if (ret == 0 && changed && !slower && !judged_is_part(longest) && !hangs_at_the_end(c, j))
 		ret = verdict_dearer_outside(c, j, l, &dearer, e);
 	slower |= dearer;
