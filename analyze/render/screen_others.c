@@ -97,7 +97,7 @@ int screen_others(struct screen *s, sqlite3 *db, struct err *e)
 int screen_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
-		"SELECT sentence(f.id) FROM finding f WHERE kind IN ('verdict_accept', 'verdict_errors',"
+		"SELECT sentence(f.id) FROM finding f WHERE kind IN ('verdict_accept', 'verdict_cut', 'verdict_errors',"
 		" 'verdict_errors_name', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then') AND id<>?2 AND subject_kind='server' AND"
 		" subject=?1 AND (kind IN ('verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then') OR ?3) ORDER BY id";
 	sqlite3_stmt *q;

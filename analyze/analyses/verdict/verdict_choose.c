@@ -6,6 +6,7 @@
  * the end: no pause explains them, and their sentence has the pauses too.
  */
 #include "verdict_levels.h"
+#include "verdict_names.h"
 
 #include "analyze/store/db.h"
 #include "analyze/store/request_rows.h"
@@ -66,6 +67,19 @@ double verdict_until(const struct judged *j, double end)
 	while (i < j->n_windows && j->traffic[i].exchanges <= 0)
 		i++;
 	return i < j->n_windows ? end : NAN;
+}
+
+double verdict_names_until(const struct judged *j)
+{
+	return j->end < j->names->last ? verdict_until(j, j->end) : NAN;
+}
+
+double verdict_errors_until(const struct judged *j)
+{
+	const struct verdict_errors *m = &j->more;
+	bool all = m->of_name && m->name_n >= m->name_of; /* those from its start on */
+
+	return all ? NAN : verdict_until(j, m->end);
 }
 
 double verdict_since(const struct judged *j)
