@@ -119,10 +119,8 @@ static void a_queue_that_grows_is_slower(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(the_start_of_obsrec_is_no_problem),
-		T(an_overload_is_one),
-		T(more_requests_at_the_start_are_one),
-		T(slower_requests_at_the_start_are_one),
+		T(the_start_of_obsrec_is_no_problem),  T(an_overload_is_one),
+		T(more_requests_at_the_start_are_one), T(slower_requests_at_the_start_are_one),
 		T(a_queue_that_grows_is_slower),
 	};
 

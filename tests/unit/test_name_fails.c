@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Errors of all requests of a rare name, and errors that end connections: they come before a change
- * of latency. So do answers that end early. Wrong requests, names that are answered well once, and errors of requests do not.
+ * of latency. So do answers that end early. Wrong requests, names that are answered well once, and
+ * errors of requests do not.
  */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
@@ -163,7 +164,7 @@ static void errors_that_end_connections(void **state)
 /* After 5 s each answer of a rare name has so many bytes, and its connection is closed. */
 struct cut {
 	int bytes;
-	bool kept, /* the connection is */
+	bool kept,    /* the connection is */
 		left; /* the client closed it first */
 };
 
@@ -193,8 +194,8 @@ static sqlite3 *cut(struct cut f)
 		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=%d\n", end, conn,
 			   late ? f.bytes : 20000);
 		if (late && f.left)
-			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=0\n",
-				   end + MS, conn);
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=0\n", end + MS,
+				   conn);
 		if (late && !f.kept)
 			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", end + 2 * MS,
 				   conn);

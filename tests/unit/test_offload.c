@@ -12,7 +12,7 @@ enum how { BY_THREADS, ITSELF, OTHER_SERVER };
 
 struct loop {
 	enum how how;
-	bool disk; /* they wait for the disk */
+	bool disk;  /* they wait for the disk */
 	bool loops; /* they are event loops themselves, and sleep on a futex for their work */
 };
 
@@ -82,8 +82,8 @@ static long works(struct run *r, int w, long ts, long work)
 		pool_line(&r->x, end - 20000, "0 waking target=%d context=2", 101 + w);
 		pool_line(&r->x, end - 19000, "0 switch next=%d", 101 + w);
 		pool_line(&r->x, end - 18000,
-			  "%d syscall_args nr=futex arg0=0x3000 arg1=0x80 dur=%ld ret=-110", 101 + w,
-			  end - 18000 - from - 19000);
+			  "%d syscall_args nr=futex arg0=0x3000 arg1=0x80 dur=%ld ret=-110",
+			  101 + w, end - 18000 - from - 19000);
 	}
 	if (r->l->disk) {
 		pool_line(&r->x, from + 20000, "%d switch next=0 state=2 flags=2", 101 + w);

@@ -151,8 +151,8 @@ static int find_full(struct helpers *h, struct err *e)
 }
 
 /*
- * What they did in the time of the verdict. Who waits for work sleeps on a futex that is no lock, or
- * in poll where the loop ends that.
+ * What they did in the time of the verdict. Who waits for work sleeps on a futex that is no lock,
+ * or in poll where the loop ends that.
  */
 static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
 {

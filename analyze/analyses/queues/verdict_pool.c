@@ -271,8 +271,7 @@ int verdict_pool(struct analysis_ctx *c, const struct judged *j, const struct ve
 	struct pool_sums s = { 0 };
 	int ret = read_pool(&s, c, j, w, l, e);
 
-	if (ret > 0 &&
-	    (put_pool(c, j, &s, j->finding, NULL, e) < 0 || put_missing(c, j, l, e) < 0))
+	if (ret > 0 && (put_pool(c, j, &s, j->finding, NULL, e) < 0 || put_missing(c, j, l, e) < 0))
 		ret = ERR_FAIL;
 	free_sums(&s);
 	return ret;

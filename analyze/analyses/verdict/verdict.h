@@ -80,11 +80,11 @@ struct verdict_errors {
 	double logins;	  /* connections that were opened in it, where they are refused logins; 0 */
 	/* of the whole recording: */
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
-	bool each;	  /* logins: commands report it */
-	double of, least; /* share of these; a larger share than least is a problem */
-	bool of_name;	  /* of the answers of one name */
+	bool each;	      /* logins: commands report it */
+	double of, least;     /* share of these; a larger share than least is a problem */
+	bool of_name;	      /* of the answers of one name */
 	double cut, complete; /* bytes on average, of answers that end early; others have so many */
-	bool dead_server; /* of a name that waits for a name server: verdict_name_server.c */
+	bool dead_server;     /* of a name that waits for a name server: verdict_name_server.c */
 };
 
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */

@@ -25,8 +25,8 @@ struct backlog {
 	const struct judged *j;
 	struct idmap connections; /* descriptor of a process, by both numbers -> struct earlier */
 	int *change;		  /* of the number of requests that wait to be read, by instant */
-	double instant, last; /* last: ns, a read */
-	double last_wait;     /* ns, of that request */
+	double instant, last;	  /* last: ns, a read */
+	double last_wait;	  /* ns, of that request */
 };
 
 static u64 key_of(s64 pid, s64 fd)

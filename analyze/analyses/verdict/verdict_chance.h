@@ -14,7 +14,7 @@ struct verdict_chance {
 	double drained; /* ns: none waited any more; 0: not so, or it is no matter */
 	/* ns: from then on one or more wait to be read until the last is, which waited so long */
 	double full, last_wait;
-	double used;	/* %, of the time: the serving threads on a CPU; 0: no queue by chance */
+	double used; /* %, of the time: the serving threads on a CPU; 0: no queue by chance */
 };
 
 /*

@@ -44,8 +44,8 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 		" g GROUP BY name) SELECT name, n, (SELECT count(*) FROM r WHERE r.name=y.name AND r.end >= first), first,"
 		" last, b, least FROM y WHERE n >= ?2 ORDER BY n DESC, name LIMIT 1";
 	struct verdict_errors found = { 0 };
-	int ret = db_each(c->db, e, take_cut, &found, sql, "iidd", j->about.id,
-			  (s64)DUE_ANSWERS, l->factor, l->pause);
+	int ret = db_each(c->db, e, take_cut, &found, sql, "iidd", j->about.id, (s64)DUE_ANSWERS,
+			  l->factor, l->pause);
 
 	if (ret == 0 && found.n > 0 && found.share > 100 * l->errors)
 		*ret_errors = found;

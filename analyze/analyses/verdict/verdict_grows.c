@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A queue that grows until the recording ends has no level: a server that gets more requests than it
- * answers. What is recorded of it: from some instant on one or more requests wait to be read until
- * the last one is. A queue that drains has that too, after a pause or a burst: its last request
- * waits for less than the pauses took, and latency falls.
+ * A queue that grows until the recording ends has no level: a server that gets more requests than
+ * it answers. What is recorded of it: from some instant on one or more requests wait to be read
+ * until the last one is. A queue that drains has that too, after a pause or a burst: its last
+ * request waits for less than the pauses took, and latency falls.
  */
 #include "verdict_levels.h"
 

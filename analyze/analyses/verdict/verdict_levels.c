@@ -159,13 +159,15 @@ static double own_error(const struct levels *v, bool slow, double *ret_df, doubl
 	return squares / s.n;
 }
 
-/* High windows, chosen for their level, rise; and two samples differ, each with its own variance. */
+/* High windows, chosen for their level, rise; and two samples differ, each with its own variance.
+ */
 static bool grown_differ(const struct levels *v, const struct levels_side *slow,
 			 const struct levels_side *base, double error, double *ret_low,
 			 double *ret_high)
 {
 	double df[2], rise[2], half;
-	double squares = own_error(v, false, &df[0], &rise[0]) + own_error(v, true, &df[1], &rise[1]);
+	double squares =
+		own_error(v, false, &df[0], &rise[0]) + own_error(v, true, &df[1], &rise[1]);
 
 	if (fmin(df[0], df[1]) < 1 || !(rise[1] > gsl_cdf_tdist_Pinv(1 - LEVELS_ERROR / 2, df[1])))
 		return false;

@@ -79,10 +79,10 @@ int verdict_is_load(struct analysis_ctx *c, const struct judged *j, const struct
  */
 bool verdict_outlasts(const struct judged *j, double ts);
 /*
- * verdict_grows.c: the last high windows last until the end of the traffic, and one or more requests
- * wait to be read at all instants since then, the last one for longer than all pauses that count:
- * a queue that grows. Those windows only are high then. Returns the first window that was high; or
- * -1: not so.
+ * verdict_grows.c: the last high windows last until the end of the traffic, and one or more
+ * requests wait to be read at all instants since then, the last one for longer than all pauses that
+ * count: a queue that grows. Those windows only are high then. Returns the first window that was
+ * high; or -1: not so.
  */
 int verdict_grows(const struct judged *j, struct levels *v);
 

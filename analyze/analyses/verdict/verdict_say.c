@@ -288,10 +288,10 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		VALUE_NUMBER("complete", m->complete, "bytes"),
 		{ 0 },
 	};
-	enum finding_kind kind = m->cut > 0 ? FINDING_verdict_cut
+	enum finding_kind kind = m->cut > 0   ? FINDING_verdict_cut
 				 : m->refused ? FINDING_verdict_refused
-				 : named    ? FINDING_verdict_errors_name
-					    : FINDING_verdict_errors;
+				 : named      ? FINDING_verdict_errors_name
+					      : FINDING_verdict_errors;
 	const struct finding f = {
 		kind, severity, OBSERVED, j->about, "SELECT * FROM request_error", values, 0
 	};
