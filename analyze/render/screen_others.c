@@ -94,12 +94,17 @@ int screen_others(struct screen *s, sqlite3 *db, struct err *e)
 
 /* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
  * they are said next to any problem, as more errors are that harm less. */
+#define SAID_ANYWAY                                                                            \
+	"'verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then'," \
+	" 'verdict_new_name'"
+
 int screen_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
-		"SELECT sentence(f.id) FROM finding f WHERE kind IN ('verdict_accept', 'verdict_errors',"
-		" 'verdict_errors_name', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then', 'verdict_new_name') AND id<>?2 AND subject_kind='server' AND"
-		" subject=?1 AND (kind IN ('verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then', 'verdict_new_name') OR ?3) ORDER BY id";
+		"SELECT sentence(f.id) FROM finding f WHERE (kind IN (" SAID_ANYWAY
+		") OR (?3 AND kind IN ("
+		"'verdict_cut', 'verdict_errors', 'verdict_errors_name'))) AND id<>?2 AND"
+		" subject_kind='server' AND subject=?1 ORDER BY id";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "iii", s->server, finding, (s64)s->problems);
 

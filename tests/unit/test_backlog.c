@@ -89,13 +89,39 @@ static void slower_requests_at_the_start_are_one(void **state)
 	}
 }
 
+/* From 4 s on at this rate, until then; it answers 166 per second. */
+static sqlite3 *with_more(double rate, double until, double later)
+{
+	static struct queueing q;
+
+	srand(5);
+	q = (struct queueing){ 0 };
+	arrive(&q, 60, 0.001, 4, WORK);
+	arrive(&q, rate, 4, until, WORK);
+	arrive(&q, later, until, 9, WORK);
+	return queued(&q, NULL);
+}
+
+static void a_queue_that_grows_is_slower(void **state)
+{
+	sqlite3 *db = with_more(172, 9, 60);
+
+	(void)state;
+	is_verdict(db, "problem", "slower");
+	is_within(db, "SELECT start FROM verdict", 4e9, 4.5e9);
+	db_close(db);
+	/* it answers these; or the queue drains */
+	db = with_more(120, 9, 60);
+	is_number(db, "SELECT count(*) FROM verdict WHERE status='problem'", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(the_start_of_obsrec_is_no_problem),
-		T(an_overload_is_one),
-		T(more_requests_at_the_start_are_one),
-		T(slower_requests_at_the_start_are_one),
+		T(the_start_of_obsrec_is_no_problem),  T(an_overload_is_one),
+		T(more_requests_at_the_start_are_one), T(slower_requests_at_the_start_are_one),
+		T(a_queue_that_grows_is_slower),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Errors of all requests of a rare name, and errors that end connections: they come before a change
- * of latency. Wrong requests, names that are answered well once, and errors of requests do not.
+ * of latency. So do answers that end early. Wrong requests, names that are answered well once, and
+ * errors of requests do not.
  */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
@@ -160,12 +161,80 @@ static void errors_that_end_connections(void **state)
 	db_close(db);
 }
 
+/* After 5 s each answer of a rare name has so many bytes, and its connection is closed. */
+struct cut {
+	int bytes;
+	bool kept,    /* the connection is */
+		left; /* the client closed it first */
+};
+
+static sqlite3 *cut(struct cut f)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t, end, at[OTHER_PORT] = { 0 };
+	int i = 0, conn, late;
+
+	begin_host(&x);
+	begin_more(&x);
+	buf_printf(&x, &e, "@cpu 0\n");
+	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
+		conn = MORE_FIRST + i / 40 % (MORE - 1);
+		late = t >= 5000 * MS;
+		end = t + (late ? 100000 : 3 * MS); /* it is faster then */
+		if (i % 40 != 5 || i / 40 >= 2 * (MORE - 1)) {
+			ask(&x, 1 + i % 2, 100, t, t + 10000, t + 100000 + i % 7 * 1000);
+			continue;
+		}
+		buf_printf(&x, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", t, conn,
+			   at[conn] += 10);
+		buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n", t + 10000, conn);
+		buf_printf(&x, &e, "%ld 100 head conn=%d pos=%ld len=10 name=3 requests=1\n",
+			   t + 10000, conn, at[conn]);
+		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=%d\n", end, conn,
+			   late ? f.bytes : 20000);
+		if (late && f.left)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=0\n", end + MS,
+				   conn);
+		if (late && !f.kept)
+			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", end + 2 * MS,
+				   conn);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void answers_that_end_early(void **state)
+{
+	static const struct cut others[] = {
+		{ .bytes = 7000, .kept = true },
+		{ .bytes = 7000, .left = true },
+		{ .bytes = 19000 },
+	};
+	sqlite3 *db = cut((struct cut){ .bytes = 7000 });
+	size_t i;
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, VALUE("verdict_cut", "n"), 9);
+	is_number(db, VALUE("verdict_cut", "of"), 9);
+	is_number(db, VALUE("verdict_cut", "cut"), 7000);
+	is_number(db, VALUE("verdict_cut", "complete"), 20000);
+	is_within(db, VALUE("verdict_cut", "start"), 5000 * MS, 5500 * MS);
+	db_close(db);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		db = cut(others[i]);
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_cut'", 0);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(all_of_a_name_fail_since),
 		T(all_of_a_name_fail_always),
 		T(errors_that_end_connections),
+		T(answers_that_end_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,8 @@ enum how { BY_THREADS, ITSELF, OTHER_SERVER };
 
 struct loop {
 	enum how how;
-	bool disk; /* they wait for the disk */
+	bool disk;  /* they wait for the disk */
+	bool loops; /* they are event loops themselves, and sleep on a futex for their work */
 };
 
 struct run {
@@ -71,9 +72,18 @@ static long works(struct run *r, int w, long ts, long work)
 	if (from == ts) { /* it slept in futex */
 		pool_line(&r->x, ts, "100 waking target=%d", 101 + w);
 		pool_line(&r->x, ts + 1000, "0 switch next=%d", 101 + w);
-		pool_line(&r->x, ts + 2000,
-			  "%d syscall_args nr=futex arg0=0x2000 arg1=0x80 dur=%ld", 101 + w,
+		pool_line(&r->x, ts + 2000, "%d syscall_args nr=%s dur=%ld", 101 + w,
+			  r->l->loops ? "epoll_wait arg0=70 arg3=-1"
+				      : "futex arg0=0x2000 arg1=0x80",
 			  ts + 13000 - r->slept[w]);
+	}
+	if (r->l->loops) {
+		pool_line(&r->x, from + 20000, "%d switch next=0 state=1", 101 + w);
+		pool_line(&r->x, end - 20000, "0 waking target=%d context=2", 101 + w);
+		pool_line(&r->x, end - 19000, "0 switch next=%d", 101 + w);
+		pool_line(&r->x, end - 18000,
+			  "%d syscall_args nr=futex arg0=0x3000 arg1=0x80 dur=%ld ret=-110",
+			  101 + w, end - 18000 - from - 19000);
 	}
 	if (r->l->disk) {
 		pool_line(&r->x, from + 20000, "%d switch next=0 state=2 flags=2", 101 + w);
@@ -199,6 +209,19 @@ static void they_wait_for_the_disk(void **state)
 	db_close(db);
 }
 
+/* They wait for work in poll: a sleep on a futex is their work. */
+static void they_are_loops_themselves(void **state)
+{
+	sqlite3 *db = judged(&(struct loop){ .how = BY_THREADS, .loops = true });
+
+	(void)state;
+	is_text(db, FINDING_VALUE("verdict_offload", "state", "v.text"), "waiting for a futex");
+	is_text(db, FINDING_VALUE("verdict_offload", "call", "v.text"), "futex");
+	is_number(db, FINDING_VALUE("verdict_offload", "place", "count(v.text)"), 0);
+	is_within(db, FINDING_VALUE("verdict_offload", "part", "v.number"), 90, 100);
+	db_close(db);
+}
+
 /* The loop computes, or another process ends its sleeps. */
 static void others_do_not(void **state)
 {
@@ -220,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(threads_of_the_process_work),
 		T(they_wait_for_the_disk),
+		T(they_are_loops_themselves),
 		T(others_do_not),
 	};
 

@@ -7,6 +7,8 @@
 #include "analyze/store/state.h"
 #include "tests/lib/pooled.h"
 
+#include <limits.h>
+
 #define SECONDS 6
 
 /* How it serves. */
@@ -24,6 +26,7 @@ struct server {
 	long kept_from; /* from then on the next connection of each worker stays open, */
 	long kept;	/* for so long, */
 	bool kept_busy; /* without an answer */
+	long missing;	/* from then on worker 3 takes none; 0: never */
 	long pauses;	/* ns that a client waits before it asks again, at most */
 };
 
@@ -137,6 +140,8 @@ static sqlite3 *judged(const struct server *s)
 		c = next_client(&r, clients);
 		if (s->slow_from && clients == s->clients && r.at[c] >= s->slow_from)
 			clients += s->more;
+		if (s->missing && r.at[c] >= s->missing)
+			r.free_at[WORKERS - 1] = LONG_MAX;
 		w = next_worker(&r, c);
 		work = s->slow && !w ? s->slow : s->work;
 		work -= rand() % (work / 10);
@@ -268,6 +273,37 @@ static void they_are_from_a_moment_on(void **state)
 		  " f.kind='verdict_pool'",
 		  1);
 	db_close(db);
+}
+
+/* One of them has waited for another server since 3.2 s, in a request; or for its next news. */
+static void a_silent_server_takes_one_away(void **state)
+{
+	static const char missing[] =
+		"INSERT INTO unanswered(ts, read, pid, tid, fd, service, client, name, answered)"
+		" SELECT 3100000000, 3100000000, pid, pid, 5, id, 0, 2, 0 FROM service WHERE pid=204;"
+		"INSERT INTO upstream_unanswered VALUES(3200000000, 204, 204, 30, 1, %d, 0, 0);"
+		"INSERT INTO fd(pid, fd, ts, kind, role, remote) VALUES(204, 30, 3150000000, 'socket',"
+		" 'connected', '10.0.0.5:99'); DELETE FROM finding_value; DELETE FROM finding";
+	char facts[sizeof(missing)];
+	int answered;
+
+	(void)state;
+	for (answered = 0; answered < 2; answered++) {
+		sqlite3 *db = judged(&(struct server){ .clients = 3,
+						       .work = 20 * POOL_MS,
+						       .slow_from = SECONDS * 500 * POOL_MS,
+						       .missing = SECONDS * 500 * POOL_MS,
+						       .more = 15 });
+
+		snprintf(facts, sizeof(facts), missing, answered);
+		analysed(changed(db, facts), "verdict");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='connect_unanswered'",
+			  !answered);
+		if (!answered)
+			is_text(db, OF_POOL("connect_unanswered", "address", "v.text"),
+				"10.0.0.5:99");
+		db_close(db);
+	}
 }
 
 /* Clients that pause: some requests find a free one. */
@@ -420,6 +456,7 @@ int main(void)
 		T(an_idle_worker_is_left),	    T(one_worker_is_slow),
 		T(connections_belong_to_threads),   T(event_loops_are_no_pool),
 		T(a_thread_for_each_connection),    T(a_file_lock_has_its_holder),
+		T(a_silent_server_takes_one_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

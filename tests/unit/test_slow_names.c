@@ -63,6 +63,35 @@ static void one_slow_name_is_named(void **state)
 	db_close(db);
 }
 
+/* One is slow from 5 s to 8 s. Only its own later answers show that it is not any more. */
+static void the_end_is_of_the_name(void **state)
+{
+	long t;
+	int i, later;
+
+	(void)state;
+	for (later = 0; later < 2; later++) {
+		struct buf b = { 0 };
+		struct err e = { 0 };
+		sqlite3 *db;
+
+		begin_host(&b);
+		for (i = 1; i <= NAMES; i++) {
+			buf_printf(&b, &e, "@cpu %d\n", i);
+			for (t = 20; t < SECONDS * 1000 - 200; t += 40)
+				if (i != 2 || t < 8000 || later)
+					ask_own(&b, i, t,
+						(i == 2 && t >= 5000 && t < 8000 ? 30 : 2) * MS);
+		}
+		db = analysed(loaded_buf(&b), NULL);
+		is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
+			"verdict_names");
+		is_within(db, "SELECT end FROM verdict", 7.9e9, 8.2e9);
+		is_number(db, FINDING_VALUE("verdict_names", "end", "count(v.number)"), later);
+		db_close(db);
+	}
+}
+
 /* Its typical requests are slower from 6 s on, but its longest ones came before: no p99 to report.
  */
 static void a_p99_that_fell_is_no_problem(void **state)
@@ -380,6 +409,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_slow_name_is_named),
+		cmocka_unit_test(the_end_is_of_the_name),
 		cmocka_unit_test(a_p99_that_fell_is_no_problem),
 		cmocka_unit_test(two_slow_names_are_named),
 		cmocka_unit_test(a_slow_name_is_found_among_noisy_ones),

@@ -250,6 +250,73 @@ static void a_pause_of_a_part_is_no_change_of_all(void **state)
 	assert_false(changes_besides(true));
 }
 
+#define MANY 200 /* windows */
+
+/* From one window to the next, nine tenths of the difference from the usual latency are left. */
+static double walks(double *x)
+{
+	*x = 0.9 * *x + (rand() % 2001 - 1000) / 1000.0;
+	return *x;
+}
+
+/* Requests wait at all instants of the second half. */
+static bool is_found(bool full)
+{
+	const struct limits limits = { LIMIT_PAUSE, LIMIT_LATENCY, LIMIT_FACTOR, LIMIT_ERRORS };
+	static struct judged j;
+	struct analysis_ctx c = { 0 };
+	struct err e = { 0 };
+	double x = 0;
+	int i, changed;
+
+	j = (struct judged){ .n_windows = MANY,
+			     .width = WIDTH,
+			     .ends = INFINITY,
+			     .chance = { .full = full ? MANY / 2 * WIDTH : MANY * WIDTH,
+					 .last_wait = 500e6 } };
+	for (i = 0; i < MANY; i++) {
+		double took = 20e6 * exp(walks(&x));
+
+		j.windows[i] = (struct verdict_window){
+			.n = 10, .sum = 10 * took, .logs = 10 * log(took), .longest = took
+		};
+	}
+	assert_int_equal(db_open(&c.db, NULL, true, &e), 0);
+	changed = verdict_change(&c, &j, &limits, &e);
+	assert_true(changed >= 0);
+	db_close(c.db);
+	return changed;
+}
+
+static bool trend_differs(double rise)
+{
+	struct levels v = { .n = N, .grows = true };
+	double low, high;
+	int i;
+
+	for (i = 0; i < N; i++) {
+		v.slow[i] = i >= N / 2;
+		v.x[i] = alternating(i) + (v.slow[i] ? 3 + rise * log(1 + i - N / 2) : 0);
+	}
+	return levels_differ(&v, 1, LEVELS_CHOSEN, &low, &high);
+}
+
+static void a_trend_is_no_correlation(void **state)
+{
+	int i, n = 0, full = 0;
+
+	(void)state;
+	assert_true(trend_differs(1));
+	assert_false(trend_differs(-1)); /* a queue that drains */
+	for (i = 0; i < 100; i++) {
+		srand(i);
+		n += is_found(false);
+		srand(i);
+		full += is_found(true);
+	}
+	assert_int_equal(full, n); /* a walk is none, though requests wait at all instants */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +327,7 @@ int main(void)
 		cmocka_unit_test(a_slow_range_starts_with_its_arrivals),
 		cmocka_unit_test(one_long_request_is_no_change_of_all),
 		cmocka_unit_test(a_pause_of_a_part_is_no_change_of_all),
+		cmocka_unit_test(a_trend_is_no_correlation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

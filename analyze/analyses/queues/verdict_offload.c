@@ -39,6 +39,7 @@ struct helpers {
 struct helper {
 	s64 tid;
 	double work; /* ns */
+	bool polls;  /* it gets its work in poll */
 };
 
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
@@ -80,6 +81,28 @@ static int add_idle(struct helpers *h, s64 from, s64 to, struct err *e)
 	return 0;
 }
 
+/* A thread that serves ended a sleep in poll: the helper is an event loop as well. */
+static int on_poll(void *arg, s64 rowid, const void *state, struct err *e)
+{
+	const struct row_thread_state *row = state;
+	struct helpers *h = arg;
+	struct helper *of = row->state == STATE_poll ? idmap_get(&h->of, (u64)row->tid) : NULL;
+
+	(void)rowid;
+	(void)e;
+	if (of && row->waker != BULK_NULL && idmap_get(&h->o.serving, (u64)row->waker))
+		of->polls = true;
+	return 0;
+}
+
+static bool is_idle(const struct helpers *h, const struct helper *of,
+		    const struct row_thread_state *row)
+{
+	if (of->polls)
+		return row->state == STATE_poll;
+	return row->state == STATE_futex && !idmap_get(&h->locks, (u64)row->object);
+}
+
 static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 {
 	const struct row_thread_state *row = state;
@@ -91,7 +114,7 @@ static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 	(void)rowid;
 	if (!of || row->state < 0 || row->state >= N_STATES)
 		return 0;
-	if (row->state == STATE_futex && !idmap_get(&h->locks, (u64)row->object)) {
+	if (is_idle(h, of, row)) {
 		for (i = verdict_when_first(h->when, from);
 		     i < h->when->n && h->when->v[i][0] < to && ret == 0; i++) {
 			start = fmax(from, h->when->v[i][0]);
@@ -127,7 +150,9 @@ static int find_full(struct helpers *h, struct err *e)
 	return 0;
 }
 
-/* What they did in the time of the verdict. Who waits for work sleeps on a futex that is no lock.
+/*
+ * What they did in the time of the verdict. Who waits for work sleeps on a futex that is no lock,
+ * or in poll where the loop ends that.
  */
 static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
 {
@@ -135,6 +160,11 @@ static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
 			  "SELECT id FROM futex WHERE class='contention' LIMIT ?1", "i",
 			  (s64)TASK_LIMIT - 1);
 
+	if (ret == 0)
+		ret = rows_each(c->db, TABLE_thread_state,
+				COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state) |
+					COLUMN_OF(thread_state, waker),
+				on_poll, h, e);
 	if (ret == 0)
 		ret = rows_each(c->db, TABLE_thread_state,
 				COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
@@ -182,7 +212,8 @@ static int read_place(struct helpers *h, struct analysis_ctx *c, int state, stru
 	if (state == STATE_run)
 		return 0;
 	ret = db_add_text(call, c->db, e, in, "iidd", h->first, (s64)state, first[0], last[1]);
-	return ret < 0 ? ret
+	return ret < 0 || state == STATE_futex /* which has no descriptor */
+		       ? ret
 		       : db_add_text(place, c->db, e, on, "iidd", h->first, (s64)state, first[0],
 				     last[1]);
 }

@@ -2,7 +2,8 @@
 /*
  * All threads of a pool have requests, and further ones wait until one of them is free: from their
  * arrival in the kernel, which may precede accept, to their read. A thread that was made after the
- * request had arrived was made for it, and is no pool's.
+ * request had arrived was made for it, and is no pool's. Threads that another server leaves without
+ * an answer until the end are missing in the pool.
  */
 #include "pool_busy.h"
 
@@ -219,13 +220,58 @@ static void free_sums(struct pool_sums *s)
 	idmap_free_all(&s->names);
 }
 
+/* Threads with a request that wait for what another server has not answered. */
+struct missing {
+	double n, since; /* n 0: none */
+	struct buf address;
+};
+
+static int take_missing(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct missing *m = arg;
+
+	m->n = sqlite3_column_double(q, 0);
+	m->since = sqlite3_column_double(q, 1);
+	return buf_printf(&m->address, e, "%s", db_text(q, 2));
+}
+
+/* Until the end: the other server that most of them wait for. */
+static int put_missing(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		       struct err *e)
+{
+	static const char sql[] =
+		"SELECT count(DISTINCT a.tid), min(a.ts), f.remote FROM unanswered u JOIN upstream_unanswered a ON"
+		" a.tid=u.tid AND a.ts >= u.read JOIN fd f ON f.pid=a.pid AND f.fd=a.fd AND f.ts <= a.ts AND f.end IS"
+		" NULL WHERE u.service IN (SELECT id FROM service WHERE server=?1) AND coalesce(u.name, 0) NOT IN"
+		" (SELECT id FROM request_name WHERE awaits(protocol, name)) AND NOT a.answered AND NOT a.closed AND"
+		" NOT a.datagram AND ?2 - a.ts >= ?3 GROUP BY f.remote ORDER BY 1 DESC, 2 LIMIT 1";
+	struct missing m = { 0 };
+	int ret = db_each(c->db, e, take_missing, &m, sql, "iid", j->about.id, c->duration,
+			  fmax(l->pause, DUE_LEAST));
+	const struct value values[] = {
+		VALUE_NUMBER("n", m.n, ""),
+		VALUE_TEXT("address", m.address.data),
+		VALUE_NUMBER("max", (double)c->duration - m.since, "ns"),
+		{ 0 },
+	};
+	const struct finding f = {
+		FINDING_connect_unanswered,	     PROBLEM, OBSERVED,	 j->about,
+		"SELECT * FROM upstream_unanswered", values,  j->finding
+	};
+
+	if (ret == 0 && m.n > 0)
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	buf_free(&m.address);
+	return ret;
+}
+
 int verdict_pool(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		 const struct limits *l, struct err *e)
 {
 	struct pool_sums s = { 0 };
 	int ret = read_pool(&s, c, j, w, l, e);
 
-	if (ret > 0 && put_pool(c, j, &s, j->finding, NULL, e) < 0)
+	if (ret > 0 && (put_pool(c, j, &s, j->finding, NULL, e) < 0 || put_missing(c, j, l, e) < 0))
 		ret = ERR_FAIL;
 	free_sums(&s);
 	return ret;

@@ -80,10 +80,11 @@ struct verdict_errors {
 	double logins;	  /* connections that were opened in it, where they are refused logins; 0 */
 	/* of the whole recording: */
 	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
-	bool each;	  /* logins: commands report it */
-	double of, least; /* share of these; a larger share than least is a problem */
-	bool of_name;	  /* of the answers of one name */
-	bool dead_server; /* of a name that waits for a name server: verdict_name_server.c */
+	bool each;	      /* logins: commands report it */
+	double of, least;     /* share of these; a larger share than least is a problem */
+	bool of_name;	      /* of the answers of one name */
+	double cut, complete; /* bytes on average, of answers that end early; others have so many */
+	bool dead_server;     /* of a name that waits for a name server: verdict_name_server.c */
 };
 
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
@@ -291,7 +292,7 @@ static inline double verdict_late_bound(double mean, const struct limits *l)
 int verdict_busy(struct analysis_ctx *c, struct judged *j, s64 name, double ranges[][2], int n,
 		 const struct limits *l, bool *ret_busy, struct err *e);
 
-/* Puts rows of table verdict_range. */
+/* verdict_about.c: puts rows of table verdict_range. */
 int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e);
 
 /* verdict_code.c: of a problem, whether its time was spent in generated code without names. */

@@ -25,7 +25,8 @@ struct backlog {
 	const struct judged *j;
 	struct idmap connections; /* descriptor of a process, by both numbers -> struct earlier */
 	int *change;		  /* of the number of requests that wait to be read, by instant */
-	double instant;
+	double instant, last;	  /* last: ns, a read */
+	double last_wait;	  /* ns, of that request */
 };
 
 static u64 key_of(s64 pid, s64 fd)
@@ -58,6 +59,10 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	(void)e;
 	if (c && !c->read)
 		*c = (struct earlier){ true, waited, (double)row->ts };
+	if ((double)row->ts >= b->last) {
+		b->last = (double)row->ts;
+		b->last_wait = (double)row->queued;
+	}
 	if (from >= 0 && from < to && to <= INSTANTS) {
 		b->change[(int)from]++;
 		b->change[(int)to]--;
@@ -73,6 +78,18 @@ static double drained(const struct backlog *b)
 	for (i = 1; i < INSTANTS && waiting > 0; i++)
 		waiting += b->change[i];
 	return waiting > 0 || i == 1 ? 0 : (i - 1) * b->instant;
+}
+
+/* Since when one or more waited until the last read. */
+static double full_since(const struct backlog *b)
+{
+	int i, waiting = 0, since = 0;
+
+	for (i = 0; i < (int)(b->last / b->instant) && i < INSTANTS; i++) {
+		waiting += b->change[i];
+		since = waiting > 0 ? since : i + 1;
+	}
+	return since * b->instant;
 }
 
 static double requests_until(const struct backlog *b, double end)
@@ -149,6 +166,10 @@ int verdict_backlog(struct analysis_ctx *c, struct judged *j, struct err *e)
 	double end = ret == 0 ? drained(&b) : 0, n = requests_until(&b, end);
 	bool usual = false;
 
+	if (ret == 0) {
+		j->chance.full = full_since(&b);
+		j->chance.last_wait = b.last_wait;
+	}
 	if (ret == 0 && end > START_NS) /* else it is at the edge: verdict_at_edge */
 		ret = is_usual(&usual, c, j, end, n, e);
 	if (usual) {

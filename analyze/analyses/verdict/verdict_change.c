@@ -443,6 +443,27 @@ static int start_at_quota(struct analysis_ctx *c, struct judged *j, const struct
 	return ret < 0 ? ret : 1;
 }
 
+/* Of a queue that grows until the end: by the typical request, as the mean of few is. */
+static bool change_grows(struct judged *j, const struct limits *l)
+{
+	const struct scaled typical = { .by = BY_TYPICAL };
+	struct levels v = { .n = 0 };
+	int first;
+
+	if (j->given)
+		return false;
+	take_windows(j, &typical, &v);
+	levels_find(&v, log(l->factor));
+	levels_skip_edges(&v, j);
+	first = verdict_grows(j, &v);
+	if (first < 0 || !judge_levels(j, &v, &typical, l, 0))
+		return false;
+	for (; first < v.n; first++) /* it began to grow before it was never empty */
+		v.slow[first] = true;
+	find_range(j, &v, &typical, low_mean(j, &v));
+	return true;
+}
+
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
 	struct scaled as = { .least = fmax(l->latency, 1) };
@@ -474,25 +495,5 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 			least = log(l->factor); /* more splits are more chances */
 		} while (!j->given && levels_raise(&v));
 	}
-	return 0;
-}
-
-int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
-{
-	bool paused = j->kind == VERDICT_pauses, slower = j->kind == VERDICT_slower;
-	int i, ret = 0;
-
-	if (j->status != STATUS_PROBLEM || isnan(j->start))
-		return 0;
-	if (!paused && !(slower && j->ranges))
-		return db_insert(c->db, TABLE_verdict_range, e, "idd", (s64)rank, j->start,
-				 isnan(j->end) ? (double)c->duration : j->end);
-	for (i = 0; paused && i < j->n_pauses && ret == 0; i++)
-		if (j->pauses[i].counts)
-			ret = db_insert(c->db, TABLE_verdict_range, e, "iii", (s64)rank,
-					j->pauses[i].start, j->pauses[i].end);
-	for (i = 0; slower && i < j->ranges && ret == 0; i++)
-		ret = db_insert(c->db, TABLE_verdict_range, e, "idd", (s64)rank, j->range[i][0],
-				j->range[i][1]);
-	return ret;
+	return change_grows(j, l);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Both pauses and a change outside them: what added more time to requests comes first. Requests
+ * Both pauses and a change outside them: what added more time to requests comes first. So does a
+ * queue that grows from before the first of them on, and longer than they took. Requests
  * that cost more CPU time outside pauses of the whole server come first, unless a pause lasts until
  * the end: no pause explains them, and their sentence has the pauses too.
  */
-#include "verdict.h"
+#include "verdict_levels.h"
+#include "verdict_names.h"
 
 #include "analyze/store/db.h"
 #include "analyze/store/request_rows.h"
@@ -43,6 +45,18 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	return 0;
 }
 
+/* Pauses while a queue grows that they do not explain. */
+static bool grows_with_pauses(const struct analysis_ctx *c, const struct judged *j)
+{
+	int i;
+
+	for (i = 0; i < j->n_pauses; i++)
+		if (j->pauses[i].counts)
+			return !hangs_at_the_end(c, j) &&
+			       verdict_outlasts(j, (double)j->pauses[i].end);
+	return false;
+}
+
 double verdict_until(const struct judged *j, double end)
 {
 	int i;
@@ -53,6 +67,19 @@ double verdict_until(const struct judged *j, double end)
 	while (i < j->n_windows && j->traffic[i].exchanges <= 0)
 		i++;
 	return i < j->n_windows ? end : NAN;
+}
+
+double verdict_names_until(const struct judged *j)
+{
+	return j->end < j->names->last ? verdict_until(j, j->end) : NAN;
+}
+
+double verdict_errors_until(const struct judged *j)
+{
+	const struct verdict_errors *m = &j->more;
+	bool all = m->of_name && m->name_n >= m->name_of; /* those from its start on */
+
+	return all ? NAN : verdict_until(j, m->end);
 }
 
 double verdict_since(const struct judged *j)
@@ -85,7 +112,8 @@ int verdict_choose(struct analysis_ctx *c, struct judged *j, bool changed, const
 	int ret = spend_in_pauses(c, j, e);
 	bool named = j->names && !(longest && judged_is_part(longest)), slower, dearer = false;
 
-	slower = changed && (!j->counted || named || verdict_added_outside(j) > j->spent);
+	slower = changed && (!j->counted || named || verdict_added_outside(j) > j->spent ||
+			     grows_with_pauses(c, j));
 	if (ret == 0 && changed && !slower && !judged_is_part(longest) && !hangs_at_the_end(c, j))
 		ret = verdict_dearer_outside(c, j, l, &dearer, e);
 	slower |= dearer;

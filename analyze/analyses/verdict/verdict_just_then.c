@@ -122,7 +122,7 @@ int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err
 		" r.name NOT NULL GROUP BY s.server, r.name HAVING count(*)=1) SELECT id, server, (SELECT count(*) FROM"
 		" n) FROM n WHERE (last BETWEEN ?2 AND ?3 OR (NOT ?4 AND first BETWEEN ?2 AND ?3)) AND NOT failed"
 		" ORDER BY abs(last - (?2 + ?3) / 2) LIMIT 1";
-	double from = j->start - j->width, to = j->start + j->width;
+	double from = verdict_since(j) - j->width, to = verdict_since(j) + j->width;
 	struct just_then t = { 0 };
 	int ret = 0;
 

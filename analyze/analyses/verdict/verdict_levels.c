@@ -101,10 +101,16 @@ struct levels_side levels_side(const struct levels *v, bool slow)
 	return s;
 }
 
+/* From the correlation of neighbours. */
+static double tau_of(double r)
+{
+	return isfinite(r) && r > 0 ? (1 + fmin(r, 0.98)) / (1 - fmin(r, 0.98)) : 1;
+}
+
 double levels_tau(const struct levels *v, const struct levels_side *slow,
 		  const struct levels_side *base)
 {
-	double products = 0, r, last = 0, now;
+	double products = 0, last = 0, now;
 	int i;
 
 	for (i = 0; i < v->n; i++) {
@@ -114,8 +120,61 @@ double levels_tau(const struct levels *v, const struct levels_side *slow,
 		products += now * last;
 		last = now;
 	}
-	r = products / (slow->squares + base->squares);
-	return isfinite(r) && r > 0 ? (1 + fmin(r, 0.98)) / (1 - fmin(r, 0.98)) : 1;
+	return tau_of(products / (slow->squares + base->squares));
+}
+
+/*
+ * The squared standard error of the mean of one side by its own spread and correlation; of high
+ * windows around a latency that grows at a constant rate, by the logarithms of both, for a trend is
+ * no spread. ret_df: degrees of freedom; ret_rise: t of the trend, 0 of low windows.
+ */
+static double own_error(const struct levels *v, bool slow, double *ret_df, double *ret_rise)
+{
+	struct levels_side s = levels_side(v, slow);
+	double at[WINDOWS], mean = 0, products = 0, across = 0, along = 0, squares = 0, last = 0, r,
+			    tau, slope;
+	int i, k, n = 0, of[WINDOWS];
+
+	for (i = 0; i < v->n; i++)
+		if (v->slow[i] == slow && !v->neither[i]) {
+			of[n] = i;
+			at[n] = slow ? log(n + 1) : 0;
+			mean += at[n++] / s.n;
+		}
+	for (k = 0; k < n; k++) {
+		across += (at[k] - mean) * (at[k] - mean);
+		along += (at[k] - mean) * residual(v, of[k], s.mean);
+	}
+	slope = slow ? along / across : 0;
+	for (k = 0; k < n; k++) {
+		r = residual(v, of[k], s.mean + slope * (at[k] - mean));
+		squares += r * r;
+		products += r * last;
+		last = r;
+	}
+	tau = tau_of(products / squares);
+	*ret_df = s.n / tau - 1 - slow;
+	squares *= tau / (s.n - 1 - slow);
+	*ret_rise = slow ? along / sqrt(across * squares) : 0;
+	return squares / s.n;
+}
+
+/* High windows, chosen for their level, rise; and two samples differ, each with its own variance.
+ */
+static bool grown_differ(const struct levels *v, const struct levels_side *slow,
+			 const struct levels_side *base, double error, double *ret_low,
+			 double *ret_high)
+{
+	double df[2], rise[2], half;
+	double squares =
+		own_error(v, false, &df[0], &rise[0]) + own_error(v, true, &df[1], &rise[1]);
+
+	if (fmin(df[0], df[1]) < 1 || !(rise[1] > gsl_cdf_tdist_Pinv(1 - LEVELS_ERROR / 2, df[1])))
+		return false;
+	half = gsl_cdf_tdist_Pinv(1 - error / 2, fmin(df[0], df[1])) * sqrt(squares);
+	*ret_low = slow->mean - base->mean - half;
+	*ret_high = slow->mean - base->mean + half;
+	return true;
 }
 
 bool levels_differ(const struct levels *v, double least, double error, double *ret_low,
@@ -126,6 +185,9 @@ bool levels_differ(const struct levels *v, double least, double error, double *r
 
 	if (slow.n < least || base.n < LEVELS_SHORTEST)
 		return false;
+	if (v->grows)
+		return slow.n >= LEVELS_SHORTEST &&
+		       grown_differ(v, &slow, &base, error, ret_low, ret_high);
 	tau = levels_tau(v, &slow, &base);
 	df = (slow.n + base.n) / tau - 2;
 	if (df < 1)

@@ -17,6 +17,7 @@ struct levels {
 	bool slow[WINDOWS];    /* high */
 	bool neither[WINDOWS]; /* of a level between: on no side */
 	int n;
+	bool grows; /* high windows are a trend: each side has its own spread and correlation */
 };
 
 /* Parts of one level; those above the lowest long one by the step are high. */
@@ -71,6 +72,19 @@ int verdict_quota_since(struct analysis_ctx *c, const struct judged *j, struct l
 bool verdict_fewer_open(const struct judged *j, const struct levels *v);
 int verdict_is_load(struct analysis_ctx *c, const struct judged *j, const struct levels *v,
 		    const struct limits *l, bool *ret_load, struct err *e);
+
+/*
+ * verdict_grows.c: one or more requests wait to be read from ts on, or from before, until the last
+ * one is, which waited for longer than all pauses that count: they do not explain it.
+ */
+bool verdict_outlasts(const struct judged *j, double ts);
+/*
+ * verdict_grows.c: the last high windows last until the end of the traffic, and one or more
+ * requests wait to be read at all instants since then, the last one for longer than all pauses that
+ * count: a queue that grows. Those windows only are high then. Returns the first window that was
+ * high; or -1: not so.
+ */
+int verdict_grows(const struct judged *j, struct levels *v);
 
 /* verdict_change.c: whether these sides are a change: fills j, else leaves it. by: of enum scaled.
  */

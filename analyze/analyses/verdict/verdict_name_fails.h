@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names whose requests all fail. */
+/* Names whose requests all fail, or whose answers end early. */
 #pragma once
 
 #include "verdict.h"
@@ -11,3 +11,9 @@
  */
 int verdict_name_fails(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		       bool since, struct verdict_errors *ret_errors, struct err *e);
+/*
+ * verdict_cut.c: the name with most answers that end early. Fills name, of_name, n, of, name_n,
+ * name_of, start, end, share (of its answers since then), cut and complete.
+ */
+int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		struct verdict_errors *ret_errors, struct err *e);

@@ -256,6 +256,15 @@ static bool all_same(const struct names *all, const struct judged *j, const stru
 	return n > 1 || (n && others);
 }
 
+static double last_answer(const struct named *one)
+{
+	int i = one->j.n_windows;
+
+	while (i > 0 && !(one->j.windows[i - 1].n > 0))
+		i--;
+	return i * one->j.width;
+}
+
 int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		  struct slow_names *ret_names, struct err *e)
 {
@@ -280,8 +289,10 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 		worst = named_of(&all, found.id[0]);
 		worst->j.quick = j->quick; /* lent */
 		ret = each_request(c, &worst->j, &all, sql, add_latency, e);
-		for (i = 0; i < found.n; i++)
+		for (i = 0; i < found.n; i++) {
 			found.p99[i] = verdict_quantile(&named_of(&all, found.id[i])->in, 0.99);
+			found.last = fmax(found.last, last_answer(named_of(&all, found.id[i])));
+		}
 		found.p99_base = verdict_quantile(&worst->out, 0.99);
 		/* else only its typical requests are slower: no p99 shows it */
 		if (found.p99[0] > found.p99_base) {

@@ -20,10 +20,18 @@ struct slow_names {
 	int unchanged;		/* names that did not change, of those with enough requests */
 	double p99[SLOW_NAMES]; /* ns, in the time range */
 	double p99_base;	/* ns, of the first, outside */
+	double last;		/* ns: the end of the last window with an answer of one of them */
 };
 
 int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		  struct slow_names *ret_names, struct err *e);
+
+/*
+ * verdict_choose.c: verdict_until of j->names, if one of them was answered after it, or of j->more,
+ * unless all answers of its name fail until the end.
+ */
+double verdict_names_until(const struct judged *j);
+double verdict_errors_until(const struct judged *j);
 
 /* Below the finding of j, which has names: where the added time of one of them went. */
 int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, struct err *e);

@@ -116,7 +116,7 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 	values[n++] = (struct value)VALUE_NUMBER("p99", s->p99[0], "ns");
 	values[n++] = (struct value)VALUE_NUMBER("baseline", s->p99_base, "ns");
 	values[n++] = (struct value)VALUE_NUMBER("start", j->start, "at");
-	values[n++] = (struct value)VALUE_NUMBER("end", verdict_until(j, j->end), "at");
+	values[n++] = (struct value)VALUE_NUMBER("end", verdict_names_until(j), "at");
 	values[n++] = (struct value)VALUE_NUMBER("others", s->unchanged ? s->unchanged : NAN, "");
 	values[n++] = (struct value)VALUE_NUMBER("paused", verdict_also_paused(j, &longest), "");
 	values[n++] = (struct value)VALUE_NUMBER("longest", longest, "ns");
@@ -266,7 +266,7 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 	bool named = m->name_n >= NEARLY_ALL * m->n && !m->refused;
 	const struct value values[] = {
 		VALUE_NUMBER("start", m->start, "at"),
-		VALUE_NUMBER("end", verdict_until(j, m->end), "at"),
+		VALUE_NUMBER("end", verdict_errors_until(j), "at"),
 		VALUE_NUMBER("share", named ? percent(m->name_n, m->name_of) : m->share, "%"),
 		VALUE_NUMBER("baseline", named && !(m->again > 0) ? m->name_before : m->before,
 			     "%"),
@@ -284,11 +284,14 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 		VALUE_NUMBER("slower_end", verdict_until(j, j->slower_to), "at"),
 		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
 		VALUE_MAYBE("name", request_name, m->name),
+		VALUE_NUMBER("cut", m->cut > 0 ? m->cut : NAN, "bytes"),
+		VALUE_NUMBER("complete", m->complete, "bytes"),
 		{ 0 },
 	};
-	enum finding_kind kind = m->refused ? FINDING_verdict_refused
-				 : named    ? FINDING_verdict_errors_name
-					    : FINDING_verdict_errors;
+	enum finding_kind kind = m->cut > 0   ? FINDING_verdict_cut
+				 : m->refused ? FINDING_verdict_refused
+				 : named      ? FINDING_verdict_errors_name
+					      : FINDING_verdict_errors;
 	const struct finding f = {
 		kind, severity, OBSERVED, j->about, "SELECT * FROM request_error", values, 0
 	};
