@@ -279,8 +279,11 @@ static int say(struct analysis_ctx *c, const struct last_asked *x, const struct 
 int verdict_last_asked(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	struct last_asked x = { .j = j };
-	int i, ret = j->connect.n > 0 ? 0 : read_exchanges(c, &x, e);
+	int i, ret;
 
+	if (j->awaited.n > 0)
+		return verdict_awaited_say(c, j, e);
+	ret = j->connect.n > 0 ? 0 : read_exchanges(c, &x, e);
 	for (i = 0; !x.full && i < x.n_kinds && ret >= 0; i++)
 		if (is_cause(&x, &x.kinds[i])) {
 			ret = say(c, &x, &x.kinds[i], e);

@@ -217,6 +217,7 @@ struct judged {
 	struct verdict_unacked unacked;
 	struct verdict_connect connect;
 	struct verdict_silent silent;
+	struct verdict_awaited awaited;
 	struct verdict_locked locked;
 	struct verdict_chance chance;
 	struct stucks *stuck; /* verdict_stuck.c: kind "stuck"; NULL: not so */
