@@ -140,6 +140,56 @@ static void connections_that_end_before_an_answer(void **state)
 	}
 }
 
+/*
+ * Each asks one upstream, which ends the connection after its answer; from the middle on the server
+ * does, after its first read, and fails. always: from the start on, and some fail anyway.
+ */
+static sqlite3 *not_read_further(bool always)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i = 0;
+
+	begin_host(&x);
+	for (t = 20 * MS; t < 9000 * MS; t += 20 * MS, i++) {
+		bool bad = t >= 5000 * MS && i % 2;
+
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=22 mode=0140000 ino=%d family=2 role=3"
+			   " socktype=1 sport=%d dport=7003 daddr=10.0.0.7\n"
+			   "%ld 100 syscall nr=write fd=22 dur=1 ret=10\n"
+			   "%ld 100 syscall nr=read fd=22 dur=1 ret=%d\n",
+			   t + 20000, 5000 + i, 5000 + i, t + 30000, t + 40000, bad ? 4096 : 200);
+		if (!bad && !always)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=22 dur=1 ret=0\n",
+				   t + 50000);
+		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=22 dur=1 ret=0\n", t + 60000);
+		ask(&x, 1 + bad, 100, t + 10000, t + 15000, t + 80000);
+		if (bad)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=2 pos=0 len=20 status=502 protocol=1\n",
+				   t + 80000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void answers_that_are_not_read_further(void **state)
+{
+	sqlite3 *db = not_read_further(false);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_within(db, VALUE("failing_first_read", "n"), 98, 101);
+	is_number(db, VALUE("failing_first_read", "bytes"), 4096);
+	is_number(db, VALUE("failing_first_read", "before"), 200);
+	db_close(db);
+	db = not_read_further(true);
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, N_OF("failing_first_read"), 0);
+	db_close(db);
+}
+
 enum waits { TOO_LATE, GIVEN_UP, DATAGRAM, REPORTED, NEVER_ANSWERS, ALSO_GOOD };
 
 /* A question of thread 103, which is answered, or its connection closed, then; 0: it is not. */
@@ -228,6 +278,7 @@ static void answers_that_come_too_late(void **state)
 			is_within(db, VALUE("verdict_awaited", "open"), 9.7 * MS, 10 * MS);
 		is_within(db, VALUE("verdict_awaited", "usual"), MS, 2 * MS);
 		is_number(db, N_OF("verdict_timer"), 0);
+		is_within(db, VALUE("verdict_errors_name", "start"), 4900 * MS, 5011 * MS);
 		db_close(db);
 	}
 	/* asked because of the error; nothing answers there ever; good answers wait as long */
@@ -247,6 +298,7 @@ int main(void)
 		T(one_of_several_upstreams_answers_with_errors),
 		T(connections_that_end_before_an_answer),
 		T(answers_that_come_too_late),
+		T(answers_that_are_not_read_further),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,7 @@ struct verdict_errors {
 	double windows[2];		      /* outside, in it */
 	s64 name;			      /* of most of them; 0: none */
 	double name_n, name_of, name_before; /* errors and answers of that name in it; %, outside */
+	double first;			     /* arrival of the first of these requests that failed */
 	struct buf code;		     /* most frequent */
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
 	bool usual;   /* most, or as many in another time range, are in windows not slow */

@@ -20,6 +20,7 @@ struct slow_names {
 	int unchanged;		/* names that did not change, of those with enough requests */
 	double p99[SLOW_NAMES]; /* ns, in the time range */
 	double p99_base;	/* ns, of the first, outside */
+	double first;		/* arrival of the first that ends in the first window of the range */
 };
 
 int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits *l,
