@@ -89,6 +89,48 @@ static bool is_mysql(const u8 *b, size_t n, bool start)
 	return !start && b[3] == 0 && len == n - 4 && b[4] && b[4] <= 0x1f;
 }
 
+/* Does the frame that begins here have the stream, the length and the flags of its type? */
+static bool is_frame(const u8 *b, u32 len, u32 id)
+{
+	static const struct {
+		u8 flags, stream; /* 0: of the connection, 1: of a stream that the client opened */
+		u16 least, most, unit;
+	} types[] = {
+		{ 0x09, 1, 0, 0xffff, 1 }, /* DATA */
+		{ 0x2d, 1, 1, 0xffff, 1 }, /* HEADERS */
+		{ 0x00, 1, 5, 5, 1 },	   /* PRIORITY */
+		{ 0x00, 1, 4, 4, 1 },	   /* RST_STREAM */
+		{ 0x01, 0, 0, 0xffff, 6 }, /* SETTINGS */
+		{ 0x00, 1, 1, 0, 1 },	   /* PUSH_PROMISE: of servers only */
+		{ 0x01, 0, 8, 8, 1 },	   /* PING */
+		{ 0x00, 0, 8, 0xffff, 1 }, /* GOAWAY */
+		{ 0x00, 2, 4, 4, 1 },	   /* WINDOW_UPDATE */
+	};
+	u8 type = b[3];
+
+	if (type >= sizeof(types) / sizeof(types[0]) || (b[4] & ~types[type].flags))
+		return false;
+	return len >= types[type].least && len <= types[type].most && !(len % types[type].unit) &&
+	       (types[type].stream == 2 ? !id || (id & 1)
+		: types[type].stream	? id & 1
+					: !id);
+}
+
+/* Frames of HTTP/2 that fill these bytes, in the middle of a connection. */
+static bool is_http2(const u8 *b, size_t n)
+{
+	size_t at = 0;
+	u32 len;
+
+	while (n - at >= 9) {
+		len = be32(b + at) >> 8;
+		if (!is_frame(b + at, len, be32(b + at + 5)) || len > n - at - 9)
+			return false;
+		at += 9 + len;
+	}
+	return n && at == n;
+}
+
 enum protocol protocol_detect(const u8 *b, size_t n, bool start)
 {
 	size_t method;
@@ -103,6 +145,8 @@ enum protocol protocol_detect(const u8 *b, size_t n, bool start)
 		return PROTOCOL_REDIS;
 	if (is_memcached(b, n))
 		return PROTOCOL_MEMCACHED;
+	if (!start && is_http2(b, n))
+		return PROTOCOL_HTTP2;
 	if (is_postgres(b, n, start))
 		return PROTOCOL_POSTGRES;
 	return is_mysql(b, n, start) ? PROTOCOL_MYSQL : PROTOCOL_UNKNOWN;

@@ -9,6 +9,7 @@
 
 #define FRAME	    9
 #define PREFACE	    24
+#define DATA	    0
 #define HEADERS	    1
 #define TYPES	    0x20 /* known and extensions in use */
 #define END_HEADERS 0x04
@@ -110,6 +111,7 @@ u64 parse_http2(struct stream *s, struct found *f, const u8 *b, size_t n)
 			return 0;
 		at = PREFACE;
 	}
+	s->quiet = true; /* frames of the connection, as PING, begin no request */
 	while (at < n) {
 		f->incomplete = n - at < FRAME;
 		if (f->incomplete)
@@ -119,6 +121,7 @@ u64 parse_http2(struct stream *s, struct found *f, const u8 *b, size_t n)
 		f->lost = b[at + 3] >= TYPES || b[at + 5] & 128;
 		if (f->lost)
 			return at;
+		s->quiet &= b[at + 3] != DATA && b[at + 3] != HEADERS;
 		whole = n - at - FRAME >= len;
 		f->incomplete = b[at + 3] == HEADERS && !whole && n - at < CARRY_MAX;
 		if (f->incomplete)

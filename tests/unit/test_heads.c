@@ -253,6 +253,50 @@ static void http2_streams_are_counted(void **state)
 	      { "GET /", 1 }, { "GET /index.html", 1 });
 }
 
+/* From the middle of a connection on; and what only looks like a frame there. */
+static void http2_is_known_from_the_middle(void **state)
+{
+	static const char bytes[] = "\0\0\x08\x06\0\0\0\0\0ABCDEFGH"
+				    "\0\0\x04\x08\0\0\0\0\x07\0\0\x01\0"
+				    "\0\0\x03\x01\x05\0\0\0\x09\x82\x86\x84";
+	static const struct {
+		const char *bytes;
+		u32 n;
+	} others[] = {
+		{ "\0\0\x08\x06\x02\0\0\0\0ABCDEFGH", 17 }, /* flags that it has not */
+		{ "\0\0\x07\x06\0\0\0\0\0ABCDEFG", 16 },	 /* length */
+		{ "\0\0\x08\x06\0\0\0\0\x01" "ABCDEFGH", 17 }, /* stream */
+		{ "\0\0\x08\x06\0\x80\0\0\0ABCDEFGH", 17 }, /* reserved bit */
+		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFG", 16 },	 /* cut */
+		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFGHI", 18 },	 /* more */
+		{ "\0\0\x04\x05\0\0\0\0\x01\0\0\0\x02", 13 },	 /* a promise of a client */
+		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9 },	 { "\0", 1 },
+	};
+	struct seen s;
+	size_t i;
+
+	(void)state;
+	start(&s);
+	s.pos = 4711;
+	give(&s, RAW_HEAD, bytes, 17, 17);
+	assert_int_equal(s.all, 0);
+	assert_true(s.flags & HEAD_QUIET); /* it has no answer as requests have one */
+	s.flags = 0;
+	give(&s, RAW_HEAD, bytes + 17, sizeof(bytes) - 1 - 17, sizeof(bytes) - 1 - 17);
+	assert_int_equal(count_of(&s, "GET /"), 1);
+	assert_int_equal(s.all, 1);
+	assert_false(s.flags & HEAD_QUIET);
+	heads_free(s.heads);
+	assert_int_equal(protocol_detect((const u8 *)bytes, sizeof(bytes) - 1, false),
+			 PROTOCOL_HTTP2);
+	assert_int_equal(protocol_detect((const u8 *)bytes, sizeof(bytes) - 1, true),
+			 PROTOCOL_UNKNOWN);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_not_equal(
+			protocol_detect((const u8 *)others[i].bytes, others[i].n, false),
+			PROTOCOL_HTTP2);
+}
+
 static void statements_are_counted(void **state)
 {
 	static const char postgres[] = "\0\0\0\x0f\0\x03\0\0user\0a\0"
@@ -487,6 +531,7 @@ int main(void)
 		T(http_requests_are_counted),
 		T(paths_become_templates),
 		T(http2_streams_are_counted),
+		T(http2_is_known_from_the_middle),
 		T(statements_are_counted),
 		T(errors_are_seen),
 		T(names_are_bounded),

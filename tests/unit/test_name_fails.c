@@ -17,6 +17,10 @@
 #define TEXT_OF(kind, what) FINDING_VALUE(kind, what, "v.text")
 #define NAMED		    "verdict_errors_name"
 
+#define FIRST_ASKED                                                                             \
+	"SELECT count(v.number) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='" \
+	NAMED "' AND v.name='first'"
+
 struct rare {
 	int status; /* of the answers of a rare name: one of 40 requests */
 	int from;   /* ms: those that fail arrive then */
@@ -92,6 +96,44 @@ static sqlite3 *rare(struct rare f)
 	return analysed(loaded_buf(&x), NULL);
 }
 
+/* GET /report/:id each 100 ms, which from 5 s on takes 350 ms, next to others that do not. */
+static sqlite3 *waits_before(bool fails)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t, end;
+	int i = 0;
+
+	begin_host(&x);
+	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS)
+		ask(&x, 1, 100, t, t + 10000, t + 100000);
+	buf_printf(&x, &e, "@cpu 1\n");
+	for (t = 20 * MS; t < (SECONDS * 1000 - 500) * MS; t += 400 * MS / (t < 5000 * MS ? 4 : 1)) {
+		end = t + (t < 5000 * MS ? 1 + i++ % 2 : 350) * MS;
+		ask(&x, 2, 102, t, t + 10000, end);
+		if (fails && t >= 5000 * MS)
+			buf_printf(&x, &e,
+				   "%ld 102 answer conn=2 pos=0 len=20 status=500 protocol=1\n",
+				   end);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+/* They began when the first of these requests arrived, not when it was answered. */
+static void what_takes_long_began_before_its_end(void **state)
+{
+	sqlite3 *db = waits_before(true);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_within(db, VALUE(NAMED, "start"), 5320 * MS, 5371 * MS);
+	is_within(db, VALUE(NAMED, "first"), 5019 * MS, 5021 * MS);
+	db_close(db);
+	db = waits_before(false);
+	is_within(db, VALUE("verdict_names", "start"), 5019 * MS, 5021 * MS);
+	db_close(db);
+}
+
 static void all_of_a_name_fail_since(void **state)
 {
 	struct rare f = { .status = 500, .from = 5000, .slower = 5300, .good = -1 };
@@ -104,6 +146,7 @@ static void all_of_a_name_fail_since(void **state)
 	is_number(db, VALUE(NAMED, "baseline"), 0);
 	is_within(db, VALUE(NAMED, "slower_ratio"), 10, 40);
 	is_within(db, VALUE(NAMED, "start"), 5000 * MS, 5500 * MS);
+	is_number(db, FIRST_ASKED, 0);
 	db_close(db);
 	f.good = 20; /* one of them is answered well */
 	db = rare(f);
@@ -232,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(all_of_a_name_fail_since),
+		T(what_takes_long_began_before_its_end),
 		T(all_of_a_name_fail_always),
 		T(errors_that_end_connections),
 		T(answers_that_end_early),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Errors of which an upstream is why: its accept queue is full, its answers, connections
- * that it resets or that the server breaks off. */
+ * that it resets or that the server breaks off, answers that come after a time limit. */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
@@ -140,12 +140,165 @@ static void connections_that_end_before_an_answer(void **state)
 	}
 }
 
+/*
+ * Each asks one upstream, which ends the connection after its answer; from the middle on the server
+ * does, after its first read, and fails. always: from the start on, and some fail anyway.
+ */
+static sqlite3 *not_read_further(bool always)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i = 0;
+
+	begin_host(&x);
+	for (t = 20 * MS; t < 9000 * MS; t += 20 * MS, i++) {
+		bool bad = t >= 5000 * MS && i % 2;
+
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=22 mode=0140000 ino=%d family=2 role=3"
+			   " socktype=1 sport=%d dport=7003 daddr=10.0.0.7\n"
+			   "%ld 100 syscall nr=write fd=22 dur=1 ret=10\n"
+			   "%ld 100 syscall nr=read fd=22 dur=1 ret=%d\n",
+			   t + 20000, 5000 + i, 5000 + i, t + 30000, t + 40000, bad ? 4096 : 200);
+		if (!bad && !always)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=22 dur=1 ret=0\n",
+				   t + 50000);
+		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=22 dur=1 ret=0\n", t + 60000);
+		ask(&x, 1 + bad, 100, t + 10000, t + 15000, t + 80000);
+		if (bad)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=2 pos=0 len=20 status=502 protocol=1\n",
+				   t + 80000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void answers_that_are_not_read_further(void **state)
+{
+	sqlite3 *db = not_read_further(false);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_within(db, VALUE("failing_first_read", "n"), 98, 101);
+	is_number(db, VALUE("failing_first_read", "bytes"), 4096);
+	is_number(db, VALUE("failing_first_read", "before"), 200);
+	db_close(db);
+	db = not_read_further(true);
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, N_OF("failing_first_read"), 0);
+	db_close(db);
+}
+
+enum waits { TOO_LATE, GIVEN_UP, DATAGRAM, REPORTED, NEVER_ANSWERS, ALSO_GOOD };
+
+/* A question of thread 103, which is answered, or its connection closed, then; 0: it is not. */
+static void question(struct buf *x, enum waits how, int i, long asked, long answer)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e, "@cpu 1\n");
+	if (how == GIVEN_UP)
+		buf_printf(x, &e,
+			   "%ld 103 fd pid=100 fd=22 mode=0140000 ino=%d family=2 role=3"
+			   " socktype=1 sport=%d dport=7001 daddr=10.0.0.7\n"
+			   "%ld 103 syscall nr=write fd=22 dur=1 ret=10\n"
+			   "%ld 103 syscall nr=read fd=22 dur=1 ret=50\n",
+			   asked - 10000, 5000 + i, 5000 + i, asked - 9000, asked - 8000);
+	buf_printf(x, &e, "%ld 103 syscall nr=write fd=%d dur=1 ret=10\n", asked,
+		   how == GIVEN_UP   ? 22
+		   : how == DATAGRAM ? 21
+				     : 20);
+	if (how == GIVEN_UP)
+		buf_printf(x, &e, "%ld 103 syscall nr=close fd=22 dur=1 ret=0\n", answer);
+	else if (answer)
+		buf_printf(x, &e, "%ld 103 syscall nr=read fd=%d dur=1 ret=50\n", answer,
+			   how == DATAGRAM ? 21 : 20);
+	buf_printf(x, &e, "@cpu 0\n");
+}
+
+/*
+ * Requests ask another server, which answers after 2 ms. From the middle on it takes 15 ms, and
+ * they fail after 10; or it answers nothing.
+ */
+static sqlite3 *waiting(enum waits how)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t, end;
+	int i = 0;
+
+	begin_host(&x);
+	buf_printf(&x, &e,
+		   "@recorder\n"
+		   "81 100 fd pid=100 fd=20 mode=0140000 ino=61 family=2 role=3 socktype=1 sport=5"
+		   " dport=7001 daddr=10.0.0.7\n"
+		   "81 100 fd pid=100 fd=21 mode=0140000 ino=62 family=2 role=3 socktype=2 sport=6"
+		   " dport=7002 daddr=10.0.0.7\n@cpu 0\n");
+	for (t = 20 * MS; t < 9000 * MS; t += 20 * MS, i++) {
+		bool late = t >= 5000 * MS, bad = late && (how == DATAGRAM || i % 4 != 3);
+		bool slow = bad || how == ALSO_GOOD;
+
+		end = t + (slow ? 10 * MS : 3 * MS);
+		ask(&x, 1, 100, t, t + 10000, end);
+		if (bad)
+			buf_printf(&x, &e,
+				   "%ld 100 answer conn=1 pos=0 len=20 status=503 protocol=1\n",
+				   end);
+		if (how == REPORTED ? bad : how != NEVER_ANSWERS || late)
+			question(&x, how == GIVEN_UP && !bad ? TOO_LATE : how, i,
+				 how == REPORTED && bad ? end - MS : t + 100000,
+				 how == NEVER_ANSWERS || (how == DATAGRAM && late) ? 0
+				 : how == GIVEN_UP && bad			   ? end - 20000
+				 : slow						   ? t + 15 * MS
+										   : t + 2 * MS);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void answers_that_come_too_late(void **state)
+{
+	static const char *const peers[] = { "10.0.0.7:7001", "10.0.0.7:7001", "10.0.0.7:7002" };
+	enum waits how;
+
+	(void)state;
+	for (how = TOO_LATE; how <= DATAGRAM; how++) {
+		sqlite3 *db = waiting(how);
+
+		is_number(db, N_OF("verdict_awaited"), 1);
+		is_within(db, VALUE("verdict_awaited", "n"), 140, 201);
+		is_text(db,
+			"SELECT remote FROM fd WHERE rowid=(" FINDING_VALUE("verdict_awaited",
+									    "upstream",
+									    "v.id") ")",
+			peers[how]);
+		if (how == TOO_LATE)
+			is_within(db, VALUE("verdict_awaited", "late"), 14.8 * MS, 15 * MS);
+		if (how != DATAGRAM)
+			is_within(db, VALUE("verdict_awaited", "open"), 9.7 * MS, 10 * MS);
+		is_within(db, VALUE("verdict_awaited", "usual"), MS, 2 * MS);
+		is_number(db, N_OF("verdict_timer"), 0);
+		is_within(db, VALUE("verdict_errors_name", "start"), 4900 * MS, 5011 * MS);
+		db_close(db);
+	}
+	/* asked because of the error; nothing answers there ever; good answers wait as long */
+	for (how = REPORTED; how <= ALSO_GOOD; how++) {
+		sqlite3 *db = waiting(how);
+
+		is_text(db, "SELECT status FROM verdict WHERE rank=1", "problem");
+		is_number(db, N_OF("verdict_awaited"), 0);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_full_accept_queue_of_a_unix_socket),
 		T(one_of_several_upstreams_answers_with_errors),
 		T(connections_that_end_before_an_answer),
+		T(answers_that_come_too_late),
+		T(answers_that_are_not_read_further),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,8 @@
  * last exchange with another server that ended in the thread of a request, before its answer was
  * sent. It is the cause if half of the errors or more come after one address, and next to no good
  * answer does: its answers, while others answer well; or connections to it that end before an
- * answer. Which end ended them: the last receive there was reset, read the end, or neither.
+ * answer. Which end ended them: the last receive there was reset, read the end, or neither. Or the
+ * server read its answer by one call only, and closed the connection: it did not want the rest.
  */
 #include "verdict_queues.h"
 
@@ -33,6 +34,8 @@ struct exchange {
 	s64 row, remote;
 	enum exchange_end how;
 	bool spoke; /* the other end sent something on this connection */
+	bool first; /* the receive that ended it was the last one on its connection */
+	s64 closed, bytes;
 };
 
 struct after {
@@ -40,13 +43,16 @@ struct after {
 	enum exchange_end how;
 	double n[2], before; /* good, failed; good ones before the errors */
 	double kept, spoke;  /* of failed: the connection is of an earlier request; it spoke */
+	double all[2], first[2]; /* exchanges before the errors, and since: of first, one receive */
+	double larger;		 /* was all of the answer, then it was closed; with more bytes */
+	s64 largest, bytes;	 /* than any before; of the last of them */
 };
 
 struct last_asked {
 	const struct judged *j;
 	struct fd_rows fds;
 	struct idmap services, threads;
-	struct idmap broken; /* fd.rowid -> index of its exchange + 1 */
+	struct idmap last; /* fd.rowid -> index of its last exchange + 1 */
 	struct exchange *v;
 	size_t n;
 	bool full; /* there are more: nothing is said */
@@ -57,13 +63,15 @@ struct last_asked {
 
 static int add(struct last_asked *x, struct exchange one, struct err *e)
 {
-	x->full |= x->n >= ENDS_MOST || x->broken.n >= SOCKET_LIMIT;
+	x->full |= x->n >= ENDS_MOST || x->last.n >= SOCKET_LIMIT;
 	if (x->full)
 		return 0;
 	if (GROW(x->v, x->n, "exchanges", e) < 0)
 		return ERR_FAIL;
 	x->v[x->n++] = one;
-	return 0;
+	return one.closed == INT64_MAX ? 0
+				       : idmap_put(&x->last, (u64)one.row,
+						   (void *)(uintptr_t)x->n, SOCKET_LIMIT, e);
 }
 
 static int take_upstream(void *arg, s64 rowid, const void *upstream, struct err *e)
@@ -78,7 +86,9 @@ static int take_upstream(void *arg, s64 rowid, const void *upstream, struct err 
 			 (struct exchange){ .tid = row->tid,
 					    .end = row->ts + row->dur,
 					    .row = at->row,
-					    .remote = at->remote },
+					    .remote = at->remote,
+					    .closed = at->end,
+					    .bytes = row->recv_bytes },
 			 e);
 }
 
@@ -92,20 +102,15 @@ static int take_unanswered(void *arg, s64 rowid, const void *unanswered, struct 
 				      .opened = at ? at->ts : 0,
 				      .row = at ? at->row : 0,
 				      .remote = at ? at->remote : 0,
+				      .closed = at ? at->end : 0,
 				      .how = BY_SERVER,
 				      .spoke = row->answered };
 
 	(void)rowid;
-	if (!at || !row->closed || row->datagram)
-		return 0;
-	if (add(x, one, e) < 0)
-		return ERR_FAIL;
-	if (x->full)
-		return 0;
-	return idmap_put(&x->broken, (u64)at->row, (void *)(uintptr_t)x->n, SOCKET_LIMIT, e);
+	return !at || !row->closed || row->datagram ? 0 : add(x, one, e);
 }
 
-/* The last receive on a connection that ended without an answer. */
+/* The last receive on a connection that ended. */
 static int take_receive(void *arg, s64 rowid, const void *call, struct err *e)
 {
 	const struct row_syscall *row = call;
@@ -117,11 +122,13 @@ static int take_receive(void *arg, s64 rowid, const void *call, struct err *e)
 	(void)rowid;
 	(void)e;
 	if (!d || (d->family != FAMILY_RECV && d->family != FAMILY_RECV_MANY) || row->fd < 0 ||
-	    row->ret == BULK_NULL || row->ret == -LINUX_EAGAIN)
+	    row->ret == BULK_NULL)
 		return 0;
 	at = fd_rows_at(&x->fds, (intptr_t)idmap_get(&x->threads, (u64)row->tid), row->fd, row->ts);
-	i = at ? (uintptr_t)idmap_get(&x->broken, (u64)at->row) : 0;
-	if (i)
+	i = at ? (uintptr_t)idmap_get(&x->last, (u64)at->row) : 0;
+	if (i && x->v[i - 1].how == ANSWERED)
+		x->v[i - 1].first = row->ts + row->dur == x->v[i - 1].end;
+	else if (i && row->ret != -LINUX_EAGAIN)
 		x->v[i - 1].how = row->ret == -LINUX_ECONNRESET ? BY_RESET
 				  : row->ret == 0		? BY_PEER
 								: BY_SERVER;
@@ -206,13 +213,13 @@ static int read_exchanges(struct analysis_ctx *c, struct last_asked *x, struct e
 	if (ret >= 0)
 		ret = rows_each(c->db, TABLE_upstream_unanswered, COLUMNS_ALL, take_unanswered, x,
 				e);
-	if (ret >= 0 && x->broken.n)
+	if (ret >= 0 && x->last.n)
 		ret = db_each(
 			c->db, e, db_idmap, &x->threads,
 			"SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
 			" server=?1)",
 			"i", server);
-	if (ret >= 0 && x->broken.n)
+	if (ret >= 0 && x->last.n)
 		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_receive, x, e);
 	if (ret < 0 || !x->n)
 		return ret;
@@ -228,6 +235,43 @@ static bool is_cause(const struct last_asked *x, const struct after *k)
 	double good = x->requests[0] > 0 ? k->n[0] / x->requests[0] : 0;
 
 	return bad >= MOST && good <= RARE * bad;
+}
+
+/*
+ * Answers that are not read any further, larger than all before the errors. A thread that has
+ * several requests under way does not show whose they are: about as many as errors belong to these.
+ */
+static void count_first(struct last_asked *x, bool since)
+{
+	struct after *k;
+	size_t i;
+
+	for (i = 0; i < x->n; i++) {
+		const struct exchange *one = &x->v[i];
+		bool first = one->first && one->closed != INT64_MAX;
+
+		if (one->how != ANSWERED || since != ((double)one->end >= x->j->start) ||
+		    (double)one->end > x->j->end + x->j->width)
+			continue;
+		k = kind_of(x, one);
+		if (!k)
+			return;
+		k->all[since]++;
+		k->first[since] += first;
+		if (!since) {
+			k->largest = one->bytes > k->largest ? one->bytes : k->largest;
+		} else if (first && one->bytes > k->largest) {
+			k->larger++;
+			k->bytes = one->bytes;
+		}
+	}
+}
+
+static bool is_first_read(const struct last_asked *x, const struct after *k)
+{
+	return k->how == ANSWERED && k->all[0] >= DUE_ANSWERS &&
+	       k->larger >= MOST * x->requests[1] && x->requests[1] >= MOST * k->larger &&
+	       k->first[0] * k->all[1] <= MOST * k->first[1] * k->all[0];
 }
 
 /* Good answers after those of other addresses. */
@@ -276,20 +320,55 @@ static int say(struct analysis_ctx *c, const struct last_asked *x, const struct 
 		       : finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
 
+/* All answers come from one address: this one's were not read any further. */
+static int say_first_read(struct analysis_ctx *c, const struct last_asked *x, const struct after *k,
+			  struct err *e)
+{
+	const struct value values[] = {
+		VALUE_NUMBER("n", k->larger, ""),
+		VALUE_MAYBE("upstream", upstream, k->row),
+		VALUE_NUMBER("bytes", (double)k->bytes, "bytes"),
+		VALUE_NUMBER("errors", x->requests[1], ""),
+		VALUE_NUMBER("before", (double)k->largest, "bytes"),
+		{ 0 },
+	};
+	const struct finding f = { FINDING_failing_first_read, PROBLEM,
+				   OVERLAP,		       x->j->about,
+				   "SELECT * FROM upstream",   values,
+				   x->j->finding };
+
+	return finding_put(c->db, c->analysis->name, &f, NULL, e);
+}
+
+static int say_cause(struct analysis_ctx *c, struct last_asked *x, struct err *e)
+{
+	int i;
+
+	for (i = 0; i < x->n_kinds; i++)
+		if (is_cause(x, &x->kinds[i]))
+			return say(c, x, &x->kinds[i], e);
+	count_first(x, false);
+	count_first(x, true);
+	for (i = 0; i < x->n_kinds; i++)
+		if (is_first_read(x, &x->kinds[i]))
+			return say_first_read(c, x, &x->kinds[i], e);
+	return 0;
+}
+
 int verdict_last_asked(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	struct last_asked x = { .j = j };
-	int i, ret = j->connect.n > 0 ? 0 : read_exchanges(c, &x, e);
+	int ret;
 
-	for (i = 0; !x.full && i < x.n_kinds && ret >= 0; i++)
-		if (is_cause(&x, &x.kinds[i])) {
-			ret = say(c, &x, &x.kinds[i], e);
-			break;
-		}
+	if (j->awaited.n > 0)
+		return verdict_awaited_say(c, j, e);
+	ret = j->connect.n > 0 ? 0 : read_exchanges(c, &x, e);
+	if (ret >= 0 && !x.full)
+		ret = say_cause(c, &x, e);
 	fd_rows_free(&x.fds);
 	idmap_free(&x.services);
 	idmap_free(&x.threads);
-	idmap_free(&x.broken);
+	idmap_free(&x.last);
 	free(x.v);
 	return ret < 0 ? ret : 0;
 }

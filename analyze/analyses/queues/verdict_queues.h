@@ -51,6 +51,10 @@ int verdict_queues_put(struct analysis_ctx *c, const struct judged *j, enum find
 /* verdict_paced.c: a note about requests that waited for their clients to take the answer. */
 int verdict_paced(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
+/* verdict_awaited.c: fills awaited; under j->finding, the server that had not answered yet. */
+int verdict_awaited(struct analysis_ctx *c, struct judged *j, struct err *e);
+int verdict_awaited_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
+
 /* verdict_parts.c: the rest of requests came later, from a client. */
 int verdict_parts(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
 		  const struct limits *l, struct err *e);

@@ -422,7 +422,9 @@ static int judge_sockets(struct analysis_ctx *c, struct judged *j, const struct 
 		ret = verdict_resent(c, j, l, e);
 	if (ret == 0)
 		ret = verdict_path(c, j, l, e);
-	return ret < 0 ? ret : verdict_nagle(c, j, l, e);
+	if (ret == 0)
+		ret = verdict_nagle(c, j, l, e);
+	return ret < 0 ? ret : verdict_awaited(c, j, e);
 }
 
 static int run(struct analysis_ctx *c, struct err *e)

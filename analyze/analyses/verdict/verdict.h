@@ -72,6 +72,7 @@ struct verdict_errors {
 	double windows[2];		      /* outside, in it */
 	s64 name;			      /* of most of them; 0: none */
 	double name_n, name_of, name_before; /* errors and answers of that name in it; %, outside */
+	double first;			     /* arrival of the first of these requests that failed */
 	struct buf code;		     /* most frequent */
 	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
 	bool usual;   /* most, or as many in another time range, are in windows not slow */
@@ -218,6 +219,7 @@ struct judged {
 	struct verdict_unacked unacked;
 	struct verdict_connect connect;
 	struct verdict_silent silent;
+	struct verdict_awaited awaited;
 	struct verdict_locked locked;
 	struct verdict_chance chance;
 	struct stucks *stuck; /* verdict_stuck.c: kind "stuck"; NULL: not so */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a verdict knows of processes that end, and of connections that are not served. */
+/* What a verdict knows of processes that end, connections that are not served, answers too late. */
 #pragma once
 
 #include "format/buf.h"
@@ -71,4 +71,12 @@ struct verdict_accept {
 	double first; /* ns: the reading that ends the first interval of the recording has some; 0
 		       */
 	s64 port;
+};
+
+/* Requests that failed before a server that they asked answered; n 0: none. */
+struct verdict_awaited {
+	s64 row; /* fd.rowid of a socket to it */
+	double n, of;
+	double open;	    /* ns, until they failed */
+	double late, usual; /* ns, to its answers: to these; to others; NAN: none */
 };

@@ -43,8 +43,11 @@ int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, 
 {
 	struct buf upstream = { 0 };
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, parts_sql, "iddi", j->about.id, j->start, j->end, name);
+	int ret;
 
+	if (j->awaited.n > 0 && j->more.name == name)
+		return 0; /* it is said */
+	ret = db_query(&q, c->db, e, parts_sql, "iddi", j->about.id, j->start, j->end, name);
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);

@@ -24,6 +24,7 @@ struct named {
 	struct judged j;
 	bool changed;
 	struct hist in, out; /* latency in the time range, and outside */
+	double first;	     /* arrival, of those that end in the first window of the range */
 	double occupied[2];  /* of the thread's time, ns: outside the time range, in it */
 	double longest;
 	double n[2], latency[2],
@@ -86,7 +87,7 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, struct nam
 		one->j.begins = j->begins;
 		one->j.ends = j->ends;
 		one->j.opened = j->opened;
-		one->j.start = one->j.end = one->j.slow = one->j.ratio = NAN;
+		one->j.start = one->j.end = one->j.slow = one->j.ratio = one->first = NAN;
 	}
 	sqlite3_finalize(q);
 	qsort(all->v, (size_t)all->n, sizeof(*all->v), by_id);
@@ -134,10 +135,11 @@ static bool inside(const struct judged *j, double end)
 
 static void add_latency(struct named *one, const struct judged *j, sqlite3_stmt *q)
 {
-	double took = sqlite3_column_double(q, 2);
+	double end = sqlite3_column_double(q, 1), took = sqlite3_column_double(q, 2);
 
-	hist_add(inside(j, sqlite3_column_double(q, 1)) ? &one->in : &one->out,
-		 took > 0 ? (u64)took : 0);
+	hist_add(inside(j, end) ? &one->in : &one->out, took > 0 ? (u64)took : 0);
+	if (inside(j, end) && end < j->start + j->width)
+		one->first = fmin(one->first, end - took);
 }
 
 static double added(const struct named *one)
@@ -298,6 +300,7 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 		if (found.p99[0] > found.p99_base) {
 			is = NAMES_SLOW;
 			take_change(j, worst);
+			found.first = worst->first;
 			*ret_names = found;
 		}
 	}

@@ -21,6 +21,7 @@ struct slow_names {
 	double p99[SLOW_NAMES]; /* ns, in the time range */
 	double p99_base;	/* ns, of the first, outside */
 	double last;		/* ns: the end of the last window with an answer of one of them */
+	double first; /* arrival of the first that ends in the first window of the range */
 };
 
 int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits *l,

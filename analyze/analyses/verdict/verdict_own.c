@@ -2,10 +2,15 @@
 /* What a server itself does to the requests that its verdict is about. */
 #include "verdict_names.h"
 
+#include "analyze/analyses/queues/verdict_queues.h"
+
 int verdict_own(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
-	int ret = j->about.kind == SUBJECT_server ? verdict_timer(c, j, e) : 1;
+	int ret;
 
+	if (j->awaited.n > 0)
+		return verdict_awaited_say(c, j, e);
+	ret = j->about.kind == SUBJECT_server ? verdict_timer(c, j, e) : 1;
 	if (ret != 0)
 		return ret < 0 ? ret : 0;
 	ret = verdict_asks(c, j, e);

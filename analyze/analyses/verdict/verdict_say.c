@@ -115,7 +115,7 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 	}
 	values[n++] = (struct value)VALUE_NUMBER("p99", s->p99[0], "ns");
 	values[n++] = (struct value)VALUE_NUMBER("baseline", s->p99_base, "ns");
-	values[n++] = (struct value)VALUE_NUMBER("start", j->start, "at");
+	values[n++] = (struct value)VALUE_NUMBER("start", fmin(s->first, j->start), "at");
 	values[n++] = (struct value)VALUE_NUMBER("end", verdict_names_until(j), "at");
 	values[n++] = (struct value)VALUE_NUMBER("others", s->unchanged ? s->unchanged : NAN, "");
 	values[n++] = (struct value)VALUE_NUMBER("paused", verdict_also_paused(j, &longest), "");
@@ -272,6 +272,8 @@ static int say_errors(struct analysis_ctx *c, const struct judged *j, enum sever
 			     "%"),
 		VALUE_NUMBER("n", named ? m->name_n : m->n, ""),
 		VALUE_NUMBER("of", named ? m->name_of : NAN, ""),
+		VALUE_NUMBER("first", named && m->first < m->start - j->width ? m->first : NAN,
+			     "at"),
 		VALUE_NUMBER("more", named && m->n > m->name_n ? m->n - m->name_n : NAN, ""),
 		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
 		VALUE_TEXT("meaning", error_name(m->code.data)),

@@ -123,10 +123,11 @@ static int read_name(struct analysis_ctx *c, const struct judged *j, const struc
 		     struct verdict_errors *in, struct err *e)
 {
 	static const char sql[] =
-		"WITH x AS MATERIALIZED (SELECT ts + dur >= ?3 AND ts + dur < ?4 AS inside, max(requests, 1) AS n,"
+		"WITH x AS MATERIALIZED (SELECT ts + dur >= ?3 AND ts + dur < ?4 AS inside, ts - queued AS arrival, max(requests, 1) AS n,"
 		" min(errors, max(requests, 1)) AS failed FROM request WHERE name=?2 AND service IN (SELECT id FROM"
 		" service WHERE server=?1)) SELECT total(failed) FILTER (WHERE inside), total(n) FILTER (WHERE"
-		" inside), total(failed) FILTER (WHERE NOT inside), total(n) FILTER (WHERE NOT inside) FROM x";
+		" inside), total(failed) FILTER (WHERE NOT inside), total(n) FILTER (WHERE NOT inside), min(arrival) FILTER"
+		" (WHERE inside AND failed > 0) FROM x";
 	double rest = (double)c->duration - (in->end - in->start), before;
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "iidd", j->about.id, in->name, in->start, in->end);
@@ -137,6 +138,7 @@ static int read_name(struct analysis_ctx *c, const struct judged *j, const struc
 	if (ret > 0) {
 		in->name_n = sqlite3_column_double(q, 0);
 		in->name_of = sqlite3_column_double(q, 1);
+		in->first = db_number(q, 4);
 		before = sqlite3_column_double(q, 3) - sqlite3_column_double(q, 2);
 		in->name_before = percent(sqlite3_column_double(q, 2), sqlite3_column_double(q, 3));
 		in->refused &= !replace_good(in, in->name_of - in->name_n, before, rest, l);

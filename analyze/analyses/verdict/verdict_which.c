@@ -178,6 +178,19 @@ static double median(const struct which *w, bool about, double (*of)(const struc
 	return quantile(w, 0, w->n, about, of, 0.5, NULL);
 }
 
+static double mean(const struct which *w, size_t from, size_t to, bool about)
+{
+	double n = 0, sum = 0;
+	size_t i;
+
+	for (i = from; i < to; i++)
+		if (w->v[i].about == about) {
+			sum += w->v[i].took;
+			n++;
+		}
+	return sum / n;
+}
+
 static int put(struct analysis_ctx *c, const struct which *w, enum finding_kind kind,
 	       const struct value *values, struct err *e)
 {
@@ -205,11 +218,12 @@ static int by_process(const void *a, const void *b)
 
 /*
  * 1: one of several that serve requests of the name at that time, that was not slow before or did
- * not exist.
+ * not exist. The others have no long ones among their short ones either: their mean is as before.
  */
 static int say_process(struct analysis_ctx *c, struct which *w, struct err *e)
 {
 	double bound = verdict_late_bound(median(w, false, took_of), w->l);
+	double of_mean = verdict_late_bound(mean(w, 0, w->n, false), w->l);
 	double n, now, before, slow = 0, of = 0, took = NAN, usual = 0, usually = NAN;
 	s64 pid = 0, start = 0;
 	size_t i, k;
@@ -224,7 +238,7 @@ static int say_process(struct analysis_ctx *c, struct which *w, struct err *e)
 		of += n >= DUE_ANSWERS;
 		if (n < DUE_ANSWERS)
 			continue;
-		if (now < bound) {
+		if (now < bound && mean(w, i, k, true) < of_mean) {
 			usual = fmax(usual, now);
 			continue;
 		}

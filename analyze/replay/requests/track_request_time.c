@@ -259,6 +259,7 @@ static void put_unanswered(struct replay *r, const struct process *p, s32 fd, co
 	row->answered = f->outstanding.answers > 0;
 	row->closed = closed;
 	row->datagram = f->socktype == LINUX_SOCK_DGRAM;
+	row->first_send = a->first_send ? replay_time(r, a->first_send) : BULK_NULL;
 }
 
 void upstream_end(struct replay *r, const struct process *p, s32 fd, const struct file *f,
