@@ -30,6 +30,11 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 void verdict_failing(struct judged *j, const struct limits *l);
 int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
+/* verdict_errors_say.c: more errors: the problem itself (ret_id), or next to what else was found.
+ */
+int verdict_errors_say(struct analysis_ctx *c, const struct judged *j, enum severity severity,
+		       s64 *ret_id, struct err *e);
+
 /* verdict_name_server.c: to always, errors of a name for want of a name server that answers. */
 int verdict_name_server_read(struct analysis_ctx *c, struct judged *j, struct err *e);
 int verdict_name_server_say(struct analysis_ctx *c, struct judged *j, struct err *e);

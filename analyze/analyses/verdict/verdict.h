@@ -65,29 +65,6 @@ struct verdict_traffic {
 	double arrived, took, logs, longest;
 };
 
-/* A time range with a larger share of errors; n 0: there is none. */
-struct verdict_errors {
-	double share, before, n;	      /* %; errors in it */
-	double start, end, good, good_before; /* other answers per window */
-	double windows[2];		      /* outside, in it */
-	s64 name;			      /* of most of them; 0: none */
-	double name_n, name_of, name_before; /* errors and answers of that name in it; %, outside */
-	double first;			     /* arrival of the first of these requests that failed */
-	struct buf code;		     /* most frequent */
-	bool refused; /* which is HTTP 4xx, next to as many good answers as before */
-	bool usual;   /* most, or as many in another time range, are in windows not slow */
-	double again, again_n, again_end; /* other such time ranges; errors in them */
-	bool connections; /* all are of none of its requests: failed logins, ended connections */
-	double logins;	  /* connections that were opened in it, where they are refused logins; 0 */
-	/* of the whole recording: */
-	enum { ERRORS_OWN, ERRORS_UNWRITTEN, ERRORS_LOGIN, N_ERRORS } what;
-	bool each;	      /* logins: commands report it */
-	double of, least;     /* share of these; a larger share than least is a problem */
-	bool of_name;	      /* of the answers of one name */
-	double cut, complete; /* bytes on average, of answers that end early; others have so many */
-	bool dead_server;     /* of a name that waits for a name server: verdict_name_server.c */
-};
-
 /* Late requests: share, %, and p99 in a time range and otherwise; n 0: the share is of all time. */
 struct verdict_late {
 	double share, before, n, p99, p99_otherwise;

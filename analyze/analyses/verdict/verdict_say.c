@@ -8,7 +8,6 @@
 #include "verdict_names.h"
 #include "verdict_stuck.h"
 
-#include "analyze/store/error_names.h"
 #include "format/buf.h"
 
 #define LENGTHS_NAMED 3
@@ -256,52 +255,6 @@ static int say_level(struct analysis_ctx *c, struct judged *j, struct err *e)
 	return ret < 0 ? ret : finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 }
 
-#define NEARLY_ALL 0.9 /* of the errors, of one name */
-
-/* More errors: the problem itself (ret_id), or a note next to what else was found. */
-static int say_errors(struct analysis_ctx *c, const struct judged *j, enum severity severity,
-		      s64 *ret_id, struct err *e)
-{
-	const struct verdict_errors *m = &j->more;
-	bool named = m->name_n >= NEARLY_ALL * m->n && !m->refused;
-	const struct value values[] = {
-		VALUE_NUMBER("start", m->start, "at"),
-		VALUE_NUMBER("end", verdict_errors_until(j), "at"),
-		VALUE_NUMBER("share", named ? percent(m->name_n, m->name_of) : m->share, "%"),
-		VALUE_NUMBER("baseline", named && !(m->again > 0) ? m->name_before : m->before,
-			     "%"),
-		VALUE_NUMBER("n", named ? m->name_n : m->n, ""),
-		VALUE_NUMBER("of", named ? m->name_of : NAN, ""),
-		VALUE_NUMBER("first", named && m->first < m->start - j->width ? m->first : NAN,
-			     "at"),
-		VALUE_NUMBER("more", named && m->n > m->name_n ? m->n - m->name_n : NAN, ""),
-		VALUE_TEXT("code", m->code.len ? m->code.data : NULL),
-		VALUE_TEXT("meaning", error_name(m->code.data)),
-		VALUE_NUMBER("failed_logins", m->logins > 0 ? m->n : NAN, ""),
-		VALUE_NUMBER("logins", m->logins > 0 ? m->logins : NAN, ""),
-		VALUE_NUMBER("again", m->again > 0 ? m->again : NAN, ""),
-		VALUE_NUMBER("again_n", m->again_n, ""),
-		VALUE_NUMBER("again_end", m->again_end, "at"),
-		VALUE_NUMBER("slower", j->slower_from, "at"),
-		VALUE_NUMBER("slower_end", verdict_until(j, j->slower_to), "at"),
-		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
-		VALUE_MAYBE("name", request_name, m->name),
-		VALUE_NUMBER("cut", m->cut > 0 ? m->cut : NAN, "bytes"),
-		VALUE_NUMBER("complete", m->complete, "bytes"),
-		{ 0 },
-	};
-	enum finding_kind kind = m->cut > 0   ? FINDING_verdict_cut
-				 : m->refused ? FINDING_verdict_refused
-				 : named      ? FINDING_verdict_errors_name
-					      : FINDING_verdict_errors;
-	const struct finding f = {
-		kind, severity, OBSERVED, j->about, "SELECT * FROM request_error", values, 0
-	};
-	int ret = finding_put(c->db, c->analysis->name, &f, ret_id, e);
-
-	return ret == 0 && severity == WARNING ? verdict_calls_say(c, j, 0, e) : ret;
-}
-
 static int say_change(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	int ret = j->names ? say_names(c, j, e) : say_slower(c, j, e);
@@ -317,7 +270,7 @@ static int say_change(struct analysis_ctx *c, struct judged *j, struct err *e)
 static int say_failing(struct analysis_ctx *c, struct judged *j, struct err *e)
 {
 	bool more = j->kind == VERDICT_errors && j->more.n > 0 && !j->more.refused;
-	int ret = more ? say_errors(c, j, PROBLEM, &j->finding, e) : 0;
+	int ret = more ? verdict_errors_say(c, j, PROBLEM, &j->finding, e) : 0;
 
 	if (j->unaccepted.n > 0)
 		return verdict_unaccepted_say(c, j, e);
@@ -456,7 +409,7 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 	int ret = 0;
 
 	if (j->more.n > 0 && !problem)
-		ret = say_errors(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
+		ret = verdict_errors_say(c, j, j->more.refused ? NOTE : WARNING, NULL, e);
 	if (ret == 0 && j->kind == VERDICT_stuck)
 		ret = verdict_stuck_say(c, j, e);
 	else if (ret == 0 && j->status != STATUS_PROBLEM)
