@@ -137,3 +137,31 @@ static inline u32 failed_of(const struct seen *s, const char *name)
 			return s->names[i].failed;
 	return 0;
 }
+
+struct expected_name {
+	const char *name;
+	u32 count;
+};
+
+/* The same, whole and cut in two at each byte; cuts after which one may be missed are said. */
+static inline void check_names(const char *bytes, size_t n, const struct expected_name *want)
+{
+	const struct expected_name *w;
+	struct seen s;
+	size_t cut;
+
+	for (cut = 0; cut < n; cut++) {
+		start(&s);
+		if (cut)
+			give(&s, RAW_HEAD, bytes, cut, cut);
+		give(&s, RAW_HEAD, bytes + cut, n - cut, n - cut);
+		for (w = want; w->name; w++)
+			if (count_of(&s, w->name) != w->count)
+				fail_msg("%s: %u, not %u, cut at %zu", w->name,
+					 count_of(&s, w->name), w->count, cut);
+		heads_free(s.heads);
+	}
+}
+
+#define NAMES_ARE(bytes, ...) \
+	check_names(bytes, sizeof(bytes) - 1, (const struct expected_name[]){ __VA_ARGS__, { 0 } })

@@ -3,51 +3,24 @@
 #include "record/requests/parse.h"
 #include "tests/lib/received.h"
 
-struct expected {
-	const char *name;
-	u32 count;
-};
-
-/* The same, whole and cut in two at each byte; cuts after which one may be missed are said. */
-static void check(const char *bytes, size_t n, const struct expected *want)
-{
-	const struct expected *w;
-	struct seen s;
-	size_t cut;
-
-	for (cut = 0; cut < n; cut++) {
-		start(&s);
-		if (cut)
-			give(&s, RAW_HEAD, bytes, cut, cut);
-		give(&s, RAW_HEAD, bytes + cut, n - cut, n - cut);
-		for (w = want; w->name; w++)
-			if (count_of(&s, w->name) != w->count)
-				fail_msg("%s: %u, not %u, cut at %zu", w->name,
-					 count_of(&s, w->name), w->count, cut);
-		heads_free(s.heads);
-	}
-}
-
-#define CHECK(bytes, ...) \
-	check(bytes, sizeof(bytes) - 1, (const struct expected[]){ __VA_ARGS__, { 0 } })
-
 static void redis_commands_are_counted(void **state)
 {
 	(void)state;
-	CHECK("*2\r\n$3\r\nget\r\n$3\r\nabc\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$14\r\n*1\r\n$4\r\nPING\r\n\r\n"
-	      "*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$9\r\nmyservice\r\n$1\r\na\r\nPING\r\n",
-	      { "GET", 2 }, { "SET", 1 }, { "PING", 1 }, { "unknown command", 1 },
-	      { "MYSERVICE", 0 });
+	NAMES_ARE(
+		"*2\r\n$3\r\nget\r\n$3\r\nabc\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$14\r\n*1\r\n$4\r\nPING\r\n\r\n"
+		"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$9\r\nmyservice\r\n$1\r\na\r\nPING\r\n",
+		{ "GET", 2 }, { "SET", 1 }, { "PING", 1 }, { "unknown command", 1 },
+		{ "MYSERVICE", 0 });
 }
 
 /* What a group of commands is asked for is of its name: no value, and not what is cut off. */
 static void subcommands_of_redis_are_named(void **state)
 {
 	(void)state;
-	CHECK("*4\r\n$6\r\nCLIENT\r\n$5\r\npause\r\n$4\r\n2500\r\n$5\r\nWRITE\r\n"
-	      "config  set maxclients 3\r\nCONFIG secret\r\nCONFIG\r\n"
-	      "*2\r\n$3\r\nGET\r\n$3\r\nset\r\n*2\r\n$6\r\nCONFIG\r\n$99\r\nse",
-	      { "CLIENT PAUSE", 1 }, { "CONFIG SET", 1 }, { "CONFIG", 3 }, { "GET", 1 });
+	NAMES_ARE("*4\r\n$6\r\nCLIENT\r\n$5\r\npause\r\n$4\r\n2500\r\n$5\r\nWRITE\r\n"
+		  "config  set maxclients 3\r\nCONFIG secret\r\nCONFIG\r\n"
+		  "*2\r\n$3\r\nGET\r\n$3\r\nset\r\n*2\r\n$6\r\nCONFIG\r\n$99\r\nse",
+		  { "CLIENT PAUSE", 1 }, { "CONFIG SET", 1 }, { "CONFIG", 3 }, { "GET", 1 });
 }
 
 /* Headers of 3 KB in two receives, with a request after them in the second. */
@@ -173,10 +146,11 @@ static void memcached_commands_are_counted(void **state)
 				     "\x80\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 	(void)state;
-	CHECK("set a 0 0 7\r\nget b\r\n\r\nget a\r\nget a b c\r\ngets a\r\ndelete a noreply\r\n",
-	      { "set", 1 }, { "get", 2 }, { "gets", 1 }, { "delete", 0 });
-	check(binary, sizeof(binary) - 1,
-	      (const struct expected[]){ { "get", 1 }, { "noop", 1 }, { 0 } });
+	NAMES_ARE(
+		"set a 0 0 7\r\nget b\r\n\r\nget a\r\nget a b c\r\ngets a\r\ndelete a noreply\r\n",
+		{ "set", 1 }, { "get", 2 }, { "gets", 1 }, { "delete", 0 });
+	check_names(binary, sizeof(binary) - 1,
+		    (const struct expected_name[]){ { "get", 1 }, { "noop", 1 }, { 0 } });
 }
 
 static void http_requests_are_counted(void **state)
@@ -226,77 +200,6 @@ static void paths_become_templates(void **state)
 	}
 }
 
-/* RFC 7541, C.4: Huffman codes and the dynamic table. */
-static void http2_streams_are_counted(void **state)
-{
-	static const char bytes[] =
-		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-		"\0\0\0\x04\0\0\0\0\0"
-		"\0\0\x11\x01\x05\0\0\0\x01\x82\x86\x84\x41\x8c\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff"
-		"\0\0\x0c\x01\x05\0\0\0\x03\x82\x86\x84\xbe\x58\x86\xa8\xeb\x10\x64\x9c\xbf"
-		"\0\0\x0c\x01\x04\0\0\0\x05\x83\x86\x44\x04/a/7\xbe\x41\x01x"
-		"\0\0\x05\0\x01\0\0\0\x05hello"
-		"\0\0\x03\x01\x05\0\0\0\x07\x83\x86\xbf";
-	struct seen s;
-
-	(void)state;
-	start(&s);
-	give(&s, RAW_HEAD, bytes, sizeof(bytes) - 1, sizeof(bytes) - 1);
-	assert_int_equal(count_of(&s, "GET /"), 2);
-	assert_int_equal(count_of(&s, "POST /a/:id"), 2);
-	assert_int_equal(s.all, 4);
-	heads_free(s.heads);
-	CHECK("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	      "\0\0\x03\x01\x05\0\0\0\x01\x82\x86\x84"
-	      "\0\0\x05\0\x01\0\0\0\x01hello"
-	      "\0\0\x03\x01\x05\0\0\0\x03\x82\x86\x85",
-	      { "GET /", 1 }, { "GET /index.html", 1 });
-}
-
-/* From the middle of a connection on; and what only looks like a frame there. */
-static void http2_is_known_from_the_middle(void **state)
-{
-	static const char bytes[] = "\0\0\x08\x06\0\0\0\0\0ABCDEFGH"
-				    "\0\0\x04\x08\0\0\0\0\x07\0\0\x01\0"
-				    "\0\0\x03\x01\x05\0\0\0\x09\x82\x86\x84";
-	static const struct {
-		const char *bytes;
-		u32 n;
-	} others[] = {
-		{ "\0\0\x08\x06\x02\0\0\0\0ABCDEFGH", 17 }, /* flags that it has not */
-		{ "\0\0\x07\x06\0\0\0\0\0ABCDEFG", 16 },	 /* length */
-		{ "\0\0\x08\x06\0\0\0\0\x01" "ABCDEFGH", 17 }, /* stream */
-		{ "\0\0\x08\x06\0\x80\0\0\0ABCDEFGH", 17 }, /* reserved bit */
-		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFG", 16 },	 /* cut */
-		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFGHI", 18 },	 /* more */
-		{ "\0\0\x04\x05\0\0\0\0\x01\0\0\0\x02", 13 },	 /* a promise of a client */
-		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9 },	 { "\0", 1 },
-	};
-	struct seen s;
-	size_t i;
-
-	(void)state;
-	start(&s);
-	s.pos = 4711;
-	give(&s, RAW_HEAD, bytes, 17, 17);
-	assert_int_equal(s.all, 0);
-	assert_true(s.flags & HEAD_QUIET); /* it has no answer as requests have one */
-	s.flags = 0;
-	give(&s, RAW_HEAD, bytes + 17, sizeof(bytes) - 1 - 17, sizeof(bytes) - 1 - 17);
-	assert_int_equal(count_of(&s, "GET /"), 1);
-	assert_int_equal(s.all, 1);
-	assert_false(s.flags & HEAD_QUIET);
-	heads_free(s.heads);
-	assert_int_equal(protocol_detect((const u8 *)bytes, sizeof(bytes) - 1, false),
-			 PROTOCOL_HTTP2);
-	assert_int_equal(protocol_detect((const u8 *)bytes, sizeof(bytes) - 1, true),
-			 PROTOCOL_UNKNOWN);
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		assert_int_not_equal(
-			protocol_detect((const u8 *)others[i].bytes, others[i].n, false),
-			PROTOCOL_HTTP2);
-}
-
 static void statements_are_counted(void **state)
 {
 	static const char postgres[] = "\0\0\0\x0f\0\x03\0\0user\0a\0"
@@ -312,11 +215,11 @@ static void statements_are_counted(void **state)
 		"\x05\0\0\0\x17\x01\0\0\0\x05\0\0\0\x19\x01\0\0\0";
 
 	(void)state;
-	check(postgres, sizeof(postgres) - 1,
-	      (const struct expected[]){ { "Query SELECT", 1 },
-					 { "Execute UPDATE", 1 },
-					 { "Query other", 1 },
-					 { 0 } });
+	check_names(postgres, sizeof(postgres) - 1,
+		    (const struct expected_name[]){ { "Query SELECT", 1 },
+						    { "Execute UPDATE", 1 },
+						    { "Query other", 1 },
+						    { 0 } });
 	struct seen s;
 
 	start(&s);
@@ -530,8 +433,6 @@ int main(void)
 		T(memcached_commands_are_counted),
 		T(http_requests_are_counted),
 		T(paths_become_templates),
-		T(http2_streams_are_counted),
-		T(http2_is_known_from_the_middle),
 		T(statements_are_counted),
 		T(errors_are_seen),
 		T(names_are_bounded),

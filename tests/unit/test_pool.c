@@ -281,7 +281,7 @@ static void a_silent_server_takes_one_away(void **state)
 	static const char missing[] =
 		"INSERT INTO unanswered(ts, read, pid, tid, fd, service, client, name, answered)"
 		" SELECT 3100000000, 3100000000, pid, pid, 5, id, 0, 2, 0 FROM service WHERE pid=204;"
-		"INSERT INTO upstream_unanswered VALUES(3200000000, 204, 204, 30, 1, %d, 0, 0);"
+		"INSERT INTO upstream_unanswered VALUES(3200000000, 204, 204, 30, 1, %d, 0, 0, NULL);"
 		"INSERT INTO fd(pid, fd, ts, kind, role, remote) VALUES(204, 30, 3150000000, 'socket',"
 		" 'connected', '10.0.0.5:99'); DELETE FROM finding_value; DELETE FROM finding";
 	char facts[sizeof(missing)];

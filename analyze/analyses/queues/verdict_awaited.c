@@ -48,7 +48,7 @@ struct awaited {
 	struct idmap peers; /* fd_row.remote -> struct awaited_peer */
 	struct question *v;
 	size_t n;
-	bool full;	/* there are more: nothing is said */
+	bool full;	 /* there are more: nothing is said */
 	s64 requests[2]; /* good, failed */
 	s64 duration;
 };
@@ -298,10 +298,8 @@ int verdict_awaited_say(struct analysis_ctx *c, const struct judged *j, struct e
 		VALUE_NUMBER("usual", m->usual, "ns"),
 		{ 0 },
 	};
-	const struct finding f = {
-		FINDING_verdict_awaited, PROBLEM, OBSERVED, j->about, "SELECT * FROM upstream",
-		values,			 j->finding
-	};
+	const struct finding f = { FINDING_verdict_awaited,  PROBLEM, OBSERVED,	 j->about,
+				   "SELECT * FROM upstream", values,  j->finding };
 
 	return m->n > 0 ? finding_put(c->db, c->analysis->name, &f, NULL, e) : 0;
 }
