@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * analyze/analyses/verdict/verdict_just_then.c: the only request of its name when requests become
- * slower, fail or pause, and names that have nothing to do with it.
+ * slower, fail or pause, a name that is asked from then on, and names that have nothing to do with
+ * it.
  */
 #include "tests/lib/asking.h"
 #include "tests/lib/loaded.h"
@@ -12,7 +13,8 @@
 #define PAUSED	2000 /* ms */
 #define ONCE	5    /* the first of these names */
 #define ALL	10
-#define ANOTHER 4 /* connection */
+#define TIMES	12 /* most requests of one of them */
+#define ANOTHER 4  /* connection */
 
 enum fault { SLOW, FAIL, PAUSE };
 
@@ -52,13 +54,26 @@ static void ask_often(struct buf *b, enum fault fault)
 	}
 }
 
-/* Names that are asked once, at these times in ms; the same name if they are one. */
+static int by_time(const void *a, const void *b)
+{
+	const long *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Requests at these times in ms, of so many names in turn. */
 static sqlite3 *with(enum fault fault, const long *at, int n, int names, long took)
 {
 	struct buf b = { 0 };
 	struct err e = { 0 };
+	long all[TIMES * ALL][2]; /* time, name */
 	int i;
 
+	for (i = 0; i < n; i++) {
+		all[i][0] = at[i];
+		all[i][1] = ONCE + i % names;
+	}
+	qsort(all, (size_t)n, sizeof(all[0]), by_time);
 	begin_host(&b);
 	buf_printf(&b, &e, "@recorder\n");
 	for (i = 0; i < ALL; i++)
@@ -68,7 +83,7 @@ static sqlite3 *with(enum fault fault, const long *at, int n, int names, long to
 	ask_often(&b, fault);
 	buf_printf(&b, &e, "@cpu 2\n");
 	for (i = 0; i < n; i++)
-		once(&b, ONCE + (names > 1 ? i : 0), at[i], took);
+		once(&b, (int)all[i][1], all[i][0], took);
 	return analysed(loaded_buf(&b), NULL);
 }
 
@@ -127,12 +142,51 @@ static void others_came_by_chance(void **state)
 	}
 }
 
+#define NEW                                                                                             \
+	"SELECT coalesce(max(v.number), 0) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE" \
+	" f.kind='verdict_new_name' AND v.name='n'"
+
+static void a_name_is_asked_from_then_on(void **state)
+{
+	long at[TIMES * ALL];
+	sqlite3 *db;
+	int i, k;
+
+	(void)state;
+	for (i = 0; i < TIMES; i++)
+		at[i] = SLOWER - 5 + 300 * i;
+	for (i = SLOW; i <= FAIL; i++) {
+		db = with(i, at, TIMES, 1, 0);
+		is_text(db, "SELECT kind FROM verdict WHERE rank=1", kinds[i]);
+		is_number(db, NEW, TIMES);
+		db_close(db);
+	}
+	/* once before, too; or a few times, as one that is rare */
+	at[0] = 3000;
+	db = with(SLOW, at, TIMES, 1, 0);
+	is_number(db, NEW, 0);
+	db_close(db);
+	at[0] = SLOWER - 5;
+	at[1] = SLOWER + 3000;
+	db = with(SLOW, at, 2, 1, 0);
+	is_number(db, NEW, 0);
+	db_close(db);
+	/* other names are new at other times */
+	for (i = 0; i < TIMES; i++)
+		for (k = 0; k < ALL; k++)
+			at[ALL * i + k] = (k ? 4000 + 370 * k : SLOWER - 5) + 150 * i;
+	db = with(SLOW, at, TIMES * ALL, ALL, 0);
+	is_number(db, NEW, 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(an_only_request_came_then),
 		T(one_that_lasts_for_the_pause_is_no_event_before_it),
 		T(others_came_by_chance),
+		T(a_name_is_asked_from_then_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,7 +269,7 @@ static void count_first(struct last_asked *x, bool since)
 
 static bool is_first_read(const struct last_asked *x, const struct after *k)
 {
-	return k->how == ANSWERED && k->all[0] >= DUE_ANSWERS &&
+	return k->how == ANSWERED && k->all[0] >= DUE_ANSWERS && k->larger > 0 &&
 	       k->larger >= MOST * x->requests[1] && x->requests[1] >= MOST * k->larger &&
 	       k->first[0] * k->all[1] <= MOST * k->first[1] * k->all[0];
 }
