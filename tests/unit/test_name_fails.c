@@ -17,9 +17,9 @@
 #define TEXT_OF(kind, what) FINDING_VALUE(kind, what, "v.text")
 #define NAMED		    "verdict_errors_name"
 
-#define FIRST_ASKED                                                                             \
-	"SELECT count(v.number) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='" \
-	NAMED "' AND v.name='first'"
+#define FIRST_ASKED                                                                                         \
+	"SELECT count(v.number) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE f.kind='" NAMED \
+	"' AND v.name='first'"
 
 struct rare {
 	int status; /* of the answers of a rare name: one of 40 requests */
@@ -108,7 +108,8 @@ static sqlite3 *waits_before(bool fails)
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS)
 		ask(&x, 1, 100, t, t + 10000, t + 100000);
 	buf_printf(&x, &e, "@cpu 1\n");
-	for (t = 20 * MS; t < (SECONDS * 1000 - 500) * MS; t += 400 * MS / (t < 5000 * MS ? 4 : 1)) {
+	for (t = 20 * MS; t < (SECONDS * 1000 - 500) * MS;
+	     t += 400 * MS / (t < 5000 * MS ? 4 : 1)) {
 		end = t + (t < 5000 * MS ? 1 + i++ % 2 : 350) * MS;
 		ask(&x, 2, 102, t, t + 10000, end);
 		if (fails && t >= 5000 * MS)
@@ -274,10 +275,8 @@ static void answers_that_end_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(all_of_a_name_fail_since),
-		T(what_takes_long_began_before_its_end),
-		T(all_of_a_name_fail_always),
-		T(errors_that_end_connections),
+		T(all_of_a_name_fail_since),  T(what_takes_long_began_before_its_end),
+		T(all_of_a_name_fail_always), T(errors_that_end_connections),
 		T(answers_that_end_early),
 	};
 

@@ -269,8 +269,7 @@ static void answers_that_come_too_late(void **state)
 		is_within(db, VALUE("verdict_awaited", "n"), 140, 201);
 		is_text(db,
 			"SELECT remote FROM fd WHERE rowid=(" FINDING_VALUE("verdict_awaited",
-									    "upstream",
-									    "v.id") ")",
+									    "upstream", "v.id") ")",
 			peers[how]);
 		if (how == TOO_LATE)
 			is_within(db, VALUE("verdict_awaited", "late"), 14.8 * MS, 15 * MS);

@@ -63,7 +63,8 @@ static sqlite3 *recorded(const struct load *l)
 				name = l->by_name && i == 1 && (since || n % 4 == 0) ? 2 : 1;
 				slow = (since || l->other) &&
 				       (!l->every || (n + i) % l->every == 0) &&
-				       (!l->one || i == 1 || (l->some && n % 5 < 2)) && (!l->by_name || name == 2);
+				       (!l->one || i == 1 || (l->some && n % 5 < 2)) &&
+				       (!l->by_name || name == 2);
 				took = (slow ? l->took : 2 * MS) + at * 137 % 500000;
 				in = since && l->in ? l->in : 100;
 				out = since && l->out ? l->out : 200;

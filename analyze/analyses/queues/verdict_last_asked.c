@@ -41,8 +41,8 @@ struct exchange {
 struct after {
 	s64 remote, row;
 	enum exchange_end how;
-	double n[2], before; /* good, failed; good ones before the errors */
-	double kept, spoke;  /* of failed: the connection is of an earlier request; it spoke */
+	double n[2], before;	 /* good, failed; good ones before the errors */
+	double kept, spoke;	 /* of failed: the connection is of an earlier request; it spoke */
 	double all[2], first[2]; /* exchanges before the errors, and since: of first, one receive */
 	double larger;		 /* was all of the answer, then it was closed; with more bytes */
 	s64 largest, bytes;	 /* than any before; of the last of them */
@@ -70,8 +70,8 @@ static int add(struct last_asked *x, struct exchange one, struct err *e)
 		return ERR_FAIL;
 	x->v[x->n++] = one;
 	return one.closed == INT64_MAX ? 0
-				       : idmap_put(&x->last, (u64)one.row,
-						   (void *)(uintptr_t)x->n, SOCKET_LIMIT, e);
+				       : idmap_put(&x->last, (u64)one.row, (void *)(uintptr_t)x->n,
+						   SOCKET_LIMIT, e);
 }
 
 static int take_upstream(void *arg, s64 rowid, const void *upstream, struct err *e)
@@ -332,10 +332,8 @@ static int say_first_read(struct analysis_ctx *c, const struct last_asked *x, co
 		VALUE_NUMBER("before", (double)k->largest, "bytes"),
 		{ 0 },
 	};
-	const struct finding f = { FINDING_failing_first_read, PROBLEM,
-				   OVERLAP,		       x->j->about,
-				   "SELECT * FROM upstream",   values,
-				   x->j->finding };
+	const struct finding f = { FINDING_failing_first_read, PROBLEM, OVERLAP,      x->j->about,
+				   "SELECT * FROM upstream",   values,	x->j->finding };
 
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }
