@@ -81,10 +81,12 @@ static void search_modules(struct bpf_program *any)
  */
 static void avoid_late_memory(struct obsrec_bpf *skel, const struct btf *btf)
 {
+	struct bpf_map *map;
+
 	if (btf__find_by_name_kind(btf, "bpf_mem_alloc", BTF_KIND_STRUCT) > 0)
 		return;
-	bpf_map__set_map_flags(skel->maps.wanted_socks, 0);
-	bpf_map__set_map_flags(skel->maps.wanted_uring, 0);
+	bpf_object__for_each_map(map, skel->obj)
+		bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~(u32)BPF_F_NO_PREALLOC);
 }
 
 void probe_config(struct obsrec_bpf *skel, const struct options *o, const struct targets *t,

@@ -77,3 +77,6 @@ tr -d '\r' <"$dir/serial" | awk -v dir="$dir/results" '
 	/^=== off / { print "ok all " ended " live tests ended on Linux " $3; off = (ended == tests); next }
 	name { print > (dir "/" name) }
 	END { if (!off) print "not ok all live tests end: " ended " of " tests " did; see " dir "/../console" }'
+# a warning taints the kernel, and ends it where panic_on_warn is set
+warning=$(grep -am 1 -E 'WARNING:.* (at )?kernel/(bpf|trace)/' "$dir/console") || true
+if [ "$warning" ]; then echo "not ok the kernel warns: $warning"; else echo "ok no warning of the kernel about BPF programs"; fi
