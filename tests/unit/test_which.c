@@ -105,8 +105,10 @@ static void said(const struct load *l, int process, int few, int larger)
 		is_number(db, FINDING_VALUE("verdict_process", "name", "v.id"), 1);
 	}
 	if (few) {
-		is_within(db, FINDING_VALUE("verdict_few_dear", "n", "v.number"), 25, 35);
-		is_within(db, FINDING_VALUE("verdict_few_dear", "part", "v.number"), 90, 100);
+		is_within(db, FINDING_VALUE("verdict_few_dear", "n", "v.number"), l->one ? 11 : 25,
+			  l->one ? 13 : 35);
+		is_within(db, FINDING_VALUE("verdict_few_dear", "part", "v.number"),
+			  l->one ? 75 : 90, 100);
 	}
 	if (larger) {
 		is_text(db, FINDING_VALUE("verdict_larger", "what", "v.text"),
@@ -122,12 +124,14 @@ static void the_one_slow_process_is_named(void **state)
 	const struct load all = { .took = 80 * MS };
 	const struct load dear_name = { .took = 80 * MS, .by_name = true, .other = true };
 	const struct load some = { .took = 80 * MS, .one = true, .some = true };
+	const struct load rarely = { .took = 90 * MS, .one = true, .every = 3 };
 
 	(void)state;
 	said(&one, 1, 0, 0);
 	said(&all, 0, 0, 0);
 	said(&dear_name, 0, 0, 0);
 	said(&some, 0, 0, 0);
+	said(&rarely, 0, 1, 0); /* half of its requests or more take as long as before */
 }
 
 static void larger_requests_or_answers_are_said(void **state)

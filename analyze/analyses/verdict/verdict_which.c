@@ -247,7 +247,7 @@ static int say_process(struct analysis_ctx *c, struct which *w, struct err *e)
 		took = now;
 		usually = before;
 	}
-	if (slow != 1 || of < 2)
+	if (slow != 1 || of < 2 || took < bound)
 		return 0;
 	ret = db_int(c->db, &start, e, "SELECT coalesce(max(start), 0) FROM process WHERE pid=?1",
 		     "i", pid);
