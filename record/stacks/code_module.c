@@ -323,6 +323,42 @@ bool code_module_address(const struct code_module *c, const struct code_map *map
 	return false;
 }
 
+/* The stub that an address is in: a table of them (PLT) has one entry. False: it is in none. */
+static bool find_stub(const struct elffile *f, u64 address, u64 *start)
+{
+	Elf_Scn *scn = NULL;
+	const char *name;
+	size_t names = 0;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(f->elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(f->elf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
+		    address < sh.sh_addr || address - sh.sh_addr >= sh.sh_size)
+			continue;
+		name = elf_strptr(f->elf, names, sh.sh_name);
+		if (!name || (strncmp(name, ".plt", 4) != 0 && strcmp(name, ".iplt") != 0))
+			return false;
+		*start = sh.sh_entsize ? address - (address - sh.sh_addr) % sh.sh_entsize : address;
+		return true;
+	}
+	return false;
+}
+
+u32 code_module_offset(const struct code_module *c, u64 address)
+{
+	struct cfi_entry entry;
+	u64 start;
+
+	if (!c->elf.elf || (!cfi_table_find(&c->eh_frame, address, &entry) &&
+			    !cfi_table_find(&c->debug_frame, address, &entry)))
+		return 0;
+	start = entry.start;
+	find_stub(&c->elf, address, &start);
+	return address - start <= UINT32_MAX ? address - start : 0;
+}
+
 u32 code_modules_forget(struct code_modules *m, u32 time)
 {
 	struct code_module *c;

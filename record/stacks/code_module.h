@@ -60,6 +60,12 @@ int code_module_add(struct code_modules *m, enum code_kind kind, const char *pat
  */
 bool code_module_address(const struct code_module *c, const struct code_map *map, u64 pc, u64 *ret);
 
+/*
+ * Of an address as in the symbol table, from the start of its function, by the call frame
+ * information; 0: not known.
+ */
+u32 code_module_offset(const struct code_module *c, u64 address);
+
 /* Reads the call frame information of a module, within what all of them may take. */
 void code_module_cfi(struct code_modules *m, struct code_module *c);
 

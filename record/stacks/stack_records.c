@@ -51,6 +51,8 @@ void stack_records_frame(struct ev_frame *ret, const struct raw_queue *q,
 		.id = t->first + i,
 		.module = f->module,
 	};
+	if (f->module)
+		ret->offset = code_module_offset(&q->modules.list[f->module], f->address);
 }
 
 static int put_frame(struct raw_queue *q, const struct stack_tables *t, u32 i,

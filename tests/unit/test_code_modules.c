@@ -176,6 +176,37 @@ static void a_file_whose_process_has_ended_is_read_by_one_that_was_seen_before(v
 	raw_queue_free(&q);
 }
 
+/* A function without a name is one of a report by where it starts. */
+static void an_address_has_the_start_of_its_function(void **state)
+{
+	u64 start = (uintptr_t)an_address_has_the_start_of_its_function, address = 0;
+	struct code_modules m = { 0 };
+	struct code_maps maps;
+	struct code_map *own;
+	GElf_Shdr sh;
+	u32 in_stub;
+	int at;
+
+	(void)state;
+	own_maps(&maps);
+	assert_true(code_modules_start(&m));
+	own = code_maps_find(&maps, start);
+	assert_non_null(own);
+	at = code_module_find(&m, own, getpid());
+	assert_true(at > 0 && code_module_address(&m.list[at], own, start, &address));
+	assert_int_equal(code_module_offset(&m.list[at], address), 0);
+	assert_int_equal(code_module_offset(&m.list[at], address + 7), 7);
+	assert_int_equal(code_module_offset(&m.list[at], 1), 0); /* no code is there */
+	/* each stub of a call into a library has its own; linkers may say nothing of them */
+	if (elffile_section(&m.list[at].elf, ".plt", &sh) && sh.sh_entsize > 4 &&
+	    sh.sh_size > 4 * sh.sh_entsize) {
+		in_stub = code_module_offset(&m.list[at], sh.sh_addr + 3 * sh.sh_entsize + 3);
+		assert_true(in_stub == 3 || in_stub == 0);
+	}
+	code_modules_free(&m);
+	code_maps_free(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +216,7 @@ int main(void)
 		cmocka_unit_test(a_file_whose_process_has_ended_is_read_by_its_path),
 		cmocka_unit_test(
 			a_file_whose_process_has_ended_is_read_by_one_that_was_seen_before),
+		cmocka_unit_test(an_address_has_the_start_of_its_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
