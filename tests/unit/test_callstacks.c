@@ -67,6 +67,18 @@ static void frames_have_the_names_of_their_functions(void **state)
 	db_close(db);
 }
 
+static void files_without_a_path_have_their_build_id(void **state)
+{
+	sqlite3 *db = app("20 0 module id=8 kind=3 build_id0=0x9f3c2a7100112233\n"
+			  "20 0 module id=9 kind=3\n"
+			  "20 0 frame id=8 module=8 address=0x14cd\n"
+			  "20 0 frame id=9 module=9 address=0x14cd\n20 0 frame id=10\n");
+
+	(void)state;
+	is_text(db, NEW_NAMES, "[9f3c2a71]+0x14cd [unknown]+0x14cd [unknown]");
+	db_close(db);
+}
+
 /* Ids that name each other, or nothing, or twice. */
 static void stacks_are_no_circles(void **state)
 {
@@ -465,6 +477,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_have_the_names_of_their_functions),
 		cmocka_unit_test(functions_without_a_name_are_one_each),
+		cmocka_unit_test(files_without_a_path_have_their_build_id),
 		cmocka_unit_test(stacks_are_no_circles),
 		cmocka_unit_test(samples_end_before_the_system_call),
 		cmocka_unit_test(samples_belong_to_the_request_answered_next),
