@@ -284,7 +284,7 @@ static int put_names(struct blame *b)
 	u32 k;
 
 	for (k = 0; k <= b->all.n_codes && ret == 0; k++) {
-		ret = db_insert(b->db, TABLE_frame, b->e, "iii", (s64)k, (s64)0,
+		ret = db_insert(b->db, TABLE_frame, b->e, "iiin", (s64)k, (s64)0,
 				(s64)b->all.codes[k].kernel);
 		if (ret == 0)
 			ret = db_insert(b->db, TABLE_symbol, b->e, "isisii", (s64)k,

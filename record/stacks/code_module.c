@@ -15,6 +15,7 @@
 #define CFI_MAX	  (32ull << 20) /* bytes of call frame information of all modules */
 #define VDSO_MAX  (1u << 20)
 #define TRIES_MAX 16 /* processes that may help with a file: each takes a worker's time */
+#define ASKED_MAX 4  /* the same at once, of those that are known already */
 
 bool code_modules_start(struct code_modules *m)
 {
@@ -75,6 +76,56 @@ static bool open_mapped(struct code_modules *m, const struct code_map *map, u32 
 	close(root);
 	errno = why;
 	return ret->image >= 0;
+}
+
+/* By its path here: that of a container leads to another file, or none. */
+static bool open_named(struct code_modules *m, const struct code_map *map, struct safe_copy *ret)
+{
+	const char *path = map->path;
+	struct safe_stat st;
+
+	if (map->deleted || safe_stat(&m->files, path, &st) < 0 || st.ino != map->ino ||
+	    st.dev != map->dev)
+		return false;
+	if (safe_parts(&m->files, -1, path, elfparts_copy, CFI_MAX - m->cfi_bytes, ret) < 0)
+		return false;
+	if (ret->stat.ino == map->ino && ret->stat.dev == map->dev)
+		return true;
+	close(ret->image); /* replaced just now */
+	if (ret->parked >= 0)
+		close(ret->parked);
+	ret->image = ret->parked = -1;
+	return false;
+}
+
+/* The process can end before its file is opened: others may have it mapped, or the path leads to
+ * it. */
+static bool open_file(struct code_modules *m, const struct code_map *map, u32 pid,
+		      struct safe_copy *ret)
+{
+	const struct code_map *other;
+	u32 place = 0, asked, by;
+	int why;
+
+	if (open_mapped(m, map, pid, ret))
+		return true;
+	if (errno != ENOENT && errno != ESRCH)
+		return false;
+	why = errno;
+	for (asked = 0; m->other && asked < ASKED_MAX; asked++) {
+		other = m->other(m->arg, map, pid, &place, &by);
+		if (!other)
+			break;
+		if (open_mapped(m, other, by, ret))
+			return true;
+		if (errno == ENOEXEC)
+			return false;
+	}
+	errno = why;
+	if (open_named(m, map, ret))
+		return true;
+	errno = errno == ENOEXEC ? ENOEXEC : why;
+	return false;
 }
 
 static bool is_file(const struct safe_stat *a, const struct safe_stat *b)
@@ -150,7 +201,7 @@ static void open_elf(struct code_modules *m, struct code_module *c, const struct
 		if (open_vdso(c, map, &e) < 0)
 			c->unread = true;
 	} else {
-		c->unread = !open_mapped(m, map, pid, &copy) && errno != ENOEXEC;
+		c->unread = !open_file(m, map, pid, &copy) && errno != ENOEXEC;
 		c->gone = c->unread && (errno == ENOENT || errno == ESRCH);
 		c->parked = copy.parked;
 		if (copy.image >= 0 && elffile_from_parts(&c->elf, copy.image, c->path, &e) == 0)
@@ -259,9 +310,10 @@ bool code_module_address(const struct code_module *c, const struct code_map *map
 	GElf_Phdr ph;
 	size_t i, n;
 
-	*ret = pc;
+	*ret = c->kind == CODE_ELF || c->kind == CODE_FILE || c->kind == CODE_VDSO ? at : pc;
 	if (!c->elf.elf)
 		return true;
+	*ret = pc;
 	for (i = 0;
 	     elf_getphdrnum(c->elf.elf, &n) == 0 && i < n && gelf_getphdr(c->elf.elf, i, &ph); i++)
 		if (ph.p_type == PT_LOAD && at >= ph.p_offset && at - ph.p_offset < ph.p_filesz) {
@@ -269,6 +321,42 @@ bool code_module_address(const struct code_module *c, const struct code_map *map
 			return true;
 		}
 	return false;
+}
+
+/* The stub that an address is in: a table of them (PLT) has one entry. False: it is in none. */
+static bool find_stub(const struct elffile *f, u64 address, u64 *start)
+{
+	Elf_Scn *scn = NULL;
+	const char *name;
+	size_t names = 0;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(f->elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(f->elf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_EXECINSTR) ||
+		    address < sh.sh_addr || address - sh.sh_addr >= sh.sh_size)
+			continue;
+		name = elf_strptr(f->elf, names, sh.sh_name);
+		if (!name || (strncmp(name, ".plt", 4) != 0 && strcmp(name, ".iplt") != 0))
+			return false;
+		*start = sh.sh_entsize ? address - (address - sh.sh_addr) % sh.sh_entsize : address;
+		return true;
+	}
+	return false;
+}
+
+u32 code_module_offset(const struct code_module *c, u64 address)
+{
+	struct cfi_entry entry;
+	u64 start;
+
+	if (!c->elf.elf || (!cfi_table_find(&c->eh_frame, address, &entry) &&
+			    !cfi_table_find(&c->debug_frame, address, &entry)))
+		return 0;
+	start = entry.start;
+	find_stub(&c->elf, address, &start);
+	return address - start <= UINT32_MAX ? address - start : 0;
 }
 
 u32 code_modules_forget(struct code_modules *m, u32 time)

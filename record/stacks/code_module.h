@@ -33,6 +33,13 @@ struct code_modules {
 	u32 time;      /* counts up; what was not used lately can be closed */
 	u64 cfi_bytes; /* call frame information in memory */
 	struct safe_files files;
+	/*
+	 * A process other than pid that has mapped the same file, its number in ret, and where it
+	 * has; from a place on, which moves. NULL: there are no more. May itself be NULL.
+	 */
+	const struct code_map *(*other)(void *arg, const struct code_map *map, u32 pid, u32 *place,
+					u32 *ret);
+	void *arg;
 };
 
 /* False: out of memory. */
@@ -47,8 +54,17 @@ int code_module_find(struct code_modules *m, struct code_map *map, u32 pid);
 /* One that is no mapping: the kernel, a module of it. */
 int code_module_add(struct code_modules *m, enum code_kind kind, const char *path);
 
-/* Address as in the symbol table, of an address in memory; false: no segment has it. */
+/*
+ * Address as in the symbol table, of an address in memory; of a file that could not be read its
+ * offset there. False: no segment has it.
+ */
 bool code_module_address(const struct code_module *c, const struct code_map *map, u64 pc, u64 *ret);
+
+/*
+ * Of an address as in the symbol table, from the start of its function, by the call frame
+ * information; 0: not known.
+ */
+u32 code_module_offset(const struct code_module *c, u64 address);
 
 /* Reads the call frame information of a module, within what all of them may take. */
 void code_module_cfi(struct code_modules *m, struct code_module *c);

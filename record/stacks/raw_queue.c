@@ -11,11 +11,35 @@
 #define WAIT_MAX    200000000ull   /* ns */
 #define TABLES_TIME 60000000000ull /* ns: tables take in new stacks for this long, at least */
 
+/* One that has the same file mapped (code_module.h). */
+static const struct code_map *find_other(void *arg, const struct code_map *map, u32 pid, u32 *place,
+					 u32 *ret)
+{
+	const struct raw_queue *q = arg;
+	const struct code_process *p;
+	const struct code_map *m;
+
+	for (; *place < PROCESSES; ++*place) {
+		p = &q->processes[*place];
+		if (!p->pid || p->pid == pid)
+			continue;
+		for (m = p->maps.list; m < p->maps.list + p->maps.n; m++)
+			if (m->ino == map->ino && m->dev == map->dev && m->kind == map->kind) {
+				++*place;
+				*ret = p->pid;
+				return m;
+			}
+	}
+	return NULL;
+}
+
 bool raw_queue_start(struct raw_queue *q, u32 rate)
 {
 	q->period = sampler_period(rate);
 	kernel_code_open(&q->kernel);
 	new_maps_open(&q->mapped);
+	q->modules.other = find_other;
+	q->modules.arg = q;
 	return code_modules_start(&q->modules) && unwinder_start(&q->unwinder, &q->modules) &&
 	       stack_tables_start(&q->tables, false);
 }

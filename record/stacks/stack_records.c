@@ -39,24 +39,31 @@ static int put_module(const struct code_module *m, u32 id, struct pump *p, bool 
 	return records_put(p, &ev, sizeof(ev), hidden ? NULL : m->path, e);
 }
 
+void stack_records_frame(struct ev_frame *ret, const struct raw_queue *q,
+			 const struct stack_tables *t, u32 i, bool hide)
+{
+	const struct code_frame *f = &t->frames[i];
+	bool absolute = !f->module || q->modules.list[f->module].kind == CODE_JIT;
+
+	*ret = (struct ev_frame){
+		.h = { .type = EV_frame },
+		.address = hide && absolute ? 0 : f->address,
+		.id = t->first + i,
+		.module = f->module,
+	};
+	if (f->module)
+		ret->offset = code_module_offset(&q->modules.list[f->module], f->address);
+}
+
 static int put_frame(struct raw_queue *q, const struct stack_tables *t, u32 i,
 		     struct stack_written *w, struct pump *p, bool hide, struct err *e)
 {
 	const struct code_frame *f = &t->frames[i];
 	const struct code_module *m = &q->modules.list[f->module];
-	bool absolute = !f->module || m->kind == CODE_JIT || !m->elf.elf;
-	struct ev_frame ev = {
-		.h = { .type = EV_frame },
-		.address = f->address,
-		.id = t->first + i,
-		.module = f->module,
-	};
+	struct ev_frame ev;
 	int ret = 0;
 
-	if (m->kind == CODE_KERNEL || m->kind == CODE_KMOD)
-		absolute = false;
-	if (hide && absolute)
-		ev.address = 0;
+	stack_records_frame(&ev, q, t, i, hide);
 	if (f->module && !w->modules[f->module]) {
 		w->modules[f->module] = 1;
 		ret = put_module(m, f->module, p, hide, e);

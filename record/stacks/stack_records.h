@@ -11,6 +11,10 @@ struct stack_written {
 	u8 *modules;	    /* 1: this one; free(3) */
 };
 
+/* The event of frame i. */
+void stack_records_frame(struct ev_frame *ret, const struct raw_queue *q,
+			 const struct stack_tables *t, u32 i, bool hide);
+
 /* Those of the tables that are not written yet. hide: no paths, no addresses of generated code. */
 int stack_records_new(struct raw_queue *q, const struct stack_tables *t, struct stack_written *w,
 		      struct pump *p, bool hide, struct err *e);

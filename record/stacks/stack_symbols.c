@@ -91,7 +91,7 @@ static void find_names(struct raw_queue *q, struct code_name *names, u32 n, u64 
 		return;
 	if (!hide && m->kind == CODE_ELF && m->parked >= 0) {
 		find_parked(q, names, n, module);
-	} else if (!hide && m->kind == CODE_VDSO && m->elf.elf) {
+	} else if (m->kind == CODE_VDSO && m->elf.elf) { /* of the kernel: no secret */
 		code_names_elf(names, n, &m->elf, -1);
 	} else if (!hide && m->kind == CODE_JIT) {
 		process = raw_queue_process(q, m->pid);

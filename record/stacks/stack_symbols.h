@@ -25,7 +25,7 @@ struct stack_naming {
 
 void stack_naming_begin(struct stack_naming *n, const struct raw_queue *q);
 
-/* hide: names of the kernel alone. False: there is no more to be read. */
+/* hide: names of the kernel and its vdso alone. False: there is no more to be read. */
 bool stack_naming_start(struct stack_naming *n, struct raw_queue *q, struct pump *p, bool hide);
 
 /* Takes what it reads. 1: it is stuck, and ended. */

@@ -43,7 +43,9 @@ gcc -O1 -g -Wl,--build-id=0x$id prog.c cxx.s -o full || exit 1
 strip full -o stripped
 objcopy --only-keep-debug --compress-debug-sections full packed.debug
 objcopy --only-keep-debug full plain.debug
-at() { printf '0x%s' "$(nm full | sed -n "s/^\([0-9a-f]*\) . $1\$/\1/p")"; }
+at() { # symbol, bytes from its start
+	printf '0x%x' $((0x$(nm full | sed -n "s/^\([0-9a-f]*\) . $1\$/\1/p") + ${2:-0}))
+}
 {
 	cat <<-END
 		@recorder
@@ -54,10 +56,10 @@ at() { printf '0x%s' "$(nm full | sed -n "s/^\([0-9a-f]*\) . $1\$/\1/p")"; }
 		10 0 module id=2 kind=3 build_id0=0x9900000000000000 path="/srv/other"
 		10 0 module id=3 kind=1 path="[kernel]"
 		10 0 frame id=1 module=1 address=$(at main)
-		10 0 frame id=2 module=1 address=$(at hidden)
+		10 0 frame id=2 module=1 address=$(at hidden 1) offset=1
 		10 0 frame id=3 module=1 address=$(at inner_work)
 		10 0 frame id=4 module=1 address=$(at _ZN3app4Shop5orderEi)
-		10 0 frame id=5 module=2 address=0x10
+		10 0 frame id=5 module=2 address=0x10 offset=8
 		10 0 frame id=6 module=3 address=0x20
 		10 0 frame id=7 module=1 address=$(at main)
 		900 0 symbol frame=7 text="known_before"
@@ -68,7 +70,7 @@ at() { printf '0x%s' "$(nm full | sed -n "s/^\([0-9a-f]*\) . $1\$/\1/p")"; }
 } >p.txt
 "$pack" p.txt p.obs
 names() { "$o" sql --csv "$1" "SELECT group_concat(name, ' ') AS n FROM (SELECT name FROM v_frame ORDER BY id)" | tail -n 1 | tr -d '"\r'; }
-expected="main hidden inner_work app::Shop::order other+0x10 [kernel]+0x20 known_before"
+expected="main hidden inner_work app::Shop::order other+0x8 [kernel]+0x20 known_before"
 try() { # sentence, directory
 	is "names from $1" "$("$o" symbols --force --debug "$2" -o n.obs p.obs 2>"$work/err"; echo "$?" "$(names n.obs)")" "0 $expected"
 	is "files without a debug file are named ($1)" "$(cat err)" "4 of 6 frames without a name have one now

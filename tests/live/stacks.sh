@@ -200,7 +200,8 @@ fi
 # --private: no paths, no names of functions of programs
 "$obsrec" -q --private -o "$work/private.obs" -- "$w" >/dev/null
 is "--private: paths of files" "$(ask "$work/private.obs" "SELECT count(*) FROM event_module WHERE kind = 3 AND (path <> '' OR ino OR dev)")" 0
-is "--private: names of functions of programs" "$(ask "$work/private.obs" "SELECT count(*) FROM event_symbol WHERE source < 6")" 0
+is "--private: names of functions of programs" "$(ask "$work/private.obs" "SELECT count(*) FROM event_symbol WHERE source < 6
+	AND frame NOT IN (SELECT f.id FROM event_frame f JOIN event_module m ON m.id = f.module WHERE m.kind = 4)")" 0
 is "--private: addresses that are no offsets in a file" "$(ask "$work/private.obs" "SELECT count(*) FROM event_frame
 	WHERE address < 0 OR address >= 1 << 40")" 0
 holds "--private: files have a build-id" [ "$(ask "$work/private.obs" "SELECT count(*) FROM event_module WHERE kind = 3 AND build_id0 <> 0")" -gt 0 ]

@@ -48,6 +48,9 @@ static sqlite3 *app(const char *events)
 	return analysed(loaded_buf(&text), NULL);
 }
 
+#define NEW_NAMES \
+	"SELECT group_concat(name, ' ') FROM (SELECT name FROM v_frame WHERE id>7 ORDER BY id)"
+
 static void frames_have_the_names_of_their_functions(void **state)
 {
 	sqlite3 *db = app("1000 100 sample pid=100 user_stack=3 weight=10\n");
@@ -61,6 +64,18 @@ static void frames_have_the_names_of_their_functions(void **state)
 		"1122334455667788000000000000000000000000");
 	is_text(db, "SELECT user_stack FROM v_sample", "main;work;inner");
 	is_null(db, "SELECT kernel_stack FROM v_sample");
+	db_close(db);
+}
+
+static void files_without_a_path_have_their_build_id(void **state)
+{
+	sqlite3 *db = app("20 0 module id=8 kind=3 build_id0=0x9f3c2a7100112233\n"
+			  "20 0 module id=9 kind=3\n"
+			  "20 0 frame id=8 module=8 address=0x14cd\n"
+			  "20 0 frame id=9 module=9 address=0x14cd\n20 0 frame id=10\n");
+
+	(void)state;
+	is_text(db, NEW_NAMES, "[9f3c2a71]+0x14cd [unknown]+0x14cd [unknown]");
 	db_close(db);
 }
 
@@ -155,6 +170,26 @@ static void profile_counts_self_and_total(void **state)
 		"SELECT low FROM metric WHERE analysis='profile' AND name='self' ORDER BY value DESC",
 		30, 35);
 	is_number(db, FINDING_VALUE("profile_stacks", "incomplete", "v.number"), 20);
+	db_close(db);
+}
+
+/* Addresses of one function are one row; what a recording says of its start may be wrong. */
+static void functions_without_a_name_are_one_each(void **state)
+{
+	sqlite3 *db = app("20 0 frame id=8 module=1 address=0x5010 offset=0x10\n"
+			  "20 0 frame id=9 module=1 address=0x5024 offset=0x24\n"
+			  "20 0 frame id=10 module=1 address=0x10 offset=0x20\n"
+			  "20 0 frame id=11 module=1 address=0x2004 offset=4\n"
+			  "20 0 symbol frame=11 text=\"work\"\n"
+			  "20 0 stack id=8 frame=8\n20 0 stack id=9 frame=9\n"
+			  "1000 100 sample pid=100 user_stack=8 weight=10\n"
+			  "1010 100 sample pid=100 user_stack=9 weight=10\n");
+
+	(void)state;
+	is_text(db, NEW_NAMES, "app+0x5000 app+0x5000 app+0x10 work");
+	is_number(db, "SELECT address FROM frame WHERE id=9", 0x5024);
+	is_number(db, "SELECT count(*) FROM frame WHERE start IS NULL AND id IN (4, 10)", 2);
+	is_number(db, PROFILE("self", "app+0x5000"), 100);
 	db_close(db);
 }
 
@@ -441,6 +476,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_have_the_names_of_their_functions),
+		cmocka_unit_test(functions_without_a_name_are_one_each),
+		cmocka_unit_test(files_without_a_path_have_their_build_id),
 		cmocka_unit_test(stacks_are_no_circles),
 		cmocka_unit_test(samples_end_before_the_system_call),
 		cmocka_unit_test(samples_belong_to_the_request_answered_next),

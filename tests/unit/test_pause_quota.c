@@ -138,7 +138,7 @@ static void what_has_the_cpu_has_its_function(void **state)
 {
 	static const char samples[] =
 		"INSERT INTO module VALUES(1, 'file', '/srv/neighbour', NULL, 0, 0);"
-		"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1);"
+		"INSERT INTO frame(id, address, module) VALUES(1, 1, 1), (2, 2, 1);"
 		"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'compact', 0, NULL, 0, 1);"
 		"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2);"
 		"INSERT INTO sample SELECT ts + i.value * 10000000, 300, 300, 0, 10000000, 0, 2, 0, 0, NULL"

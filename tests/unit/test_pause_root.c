@@ -227,12 +227,12 @@ static void threads_that_share_a_cpu_compute(void **state)
 	db_close(db);
 }
 
-#define SAMPLED(function)                                                                       \
-	"INSERT INTO module VALUES(1, 'file', '/lib/libjvm.so', NULL, 0, 0); INSERT INTO frame" \
-	" VALUES(1, 1, 1), (2, 2, 1);"                                                          \
-	"INSERT INTO symbol VALUES(1, 'start', 0, NULL, 0, 1), (2, '" function                  \
-	"', 0, NULL, 0, 1); INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2); INSERT INTO sample"   \
-	" SELECT ts + i.value * 10000000, 101, 100, 0, 10000000, 0, 2, 0, 0, NULL FROM pause,"  \
+#define SAMPLED(function)                                                                      \
+	"INSERT INTO module VALUES(1, 'file', '/lib/libjvm.so', NULL, 0, 0);"                  \
+	"INSERT INTO frame(id, address, module) VALUES(1, 1, 1), (2, 2, 1);"                   \
+	"INSERT INTO symbol VALUES(1, 'start', 0, NULL, 0, 1), (2, '" function                 \
+	"', 0, NULL, 0, 1); INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2); INSERT INTO sample"  \
+	" SELECT ts + i.value * 10000000, 101, 100, 0, 10000000, 0, 2, 0, 0, NULL FROM pause," \
 	" json_each('[1,2,3,4,5,6,7,8,9]') i WHERE pause.id=1"
 
 /* What it does is said before that another program delays it. */

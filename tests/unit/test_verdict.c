@@ -354,7 +354,7 @@ static void a_pause_on_a_cpu_names_the_function(void **state)
 	sqlite3 *db = paused(
 		2, 300 * MS,
 		"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"
-		"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"
+		"INSERT INTO frame(id, address, module) VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"
 		"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'keys', 0, NULL, 0, 1),"
 		" (3, 'get', 0, NULL, 0, 1);"
 		"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 1, 3);"
@@ -375,7 +375,7 @@ static void the_function_that_has_most_is_first(void **state)
 	sqlite3 *db = paused(
 		2, 300 * MS,
 		"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"
-		"INSERT INTO frame SELECT value, value, 1 FROM json_each('[1,2,3,4,5,6,7]');"
+		"INSERT INTO frame(id, address, module) SELECT value, value, 1 FROM json_each('[1,2,3,4,5,6,7]');"
 		"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'loop', 0, NULL, 0, 1),"
 		" (3, 'handler', 0, NULL, 0, 1), (4, 'parse', 0, NULL, 0, 1), (5, 'next', 0, NULL, 0, 1),"
 		" (6, 'copy', 0, NULL, 0, 1), (7, 'other', 0, NULL, 0, 1);"
@@ -405,7 +405,7 @@ static sqlite3 *paused_differently(int of_longest, int of_others)
 		buf_printf(
 			&sql, &e,
 			"INSERT INTO module VALUES(1, 'file', '/srv/server', NULL, 0, 0);"
-			"INSERT INTO frame VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"
+			"INSERT INTO frame(id, address, module) VALUES(1, 1, 1), (2, 2, 1), (3, 3, 1);"
 			"INSERT INTO symbol VALUES(1, 'main', 0, NULL, 0, 1), (2, 'fork', 0, NULL, 0, 1),"
 			" (3, 'get', 0, NULL, 0, 1);"
 			"INSERT INTO stack VALUES(1, 0, 1), (2, 1, 2), (3, 1, 3);"

@@ -62,6 +62,9 @@ static int stacks_on_frame(struct replay *r, const struct record *rec, struct er
 	/* all its bits, as SQLite has them */
 	row->address = (s64)ev->address == BULK_NULL ? 0 : (s64)ev->address;
 	row->module = ev->module;
+	row->start = ev->offset && ev->offset < ev->address && ev->address <= INT64_MAX
+			     ? (s64)(ev->address - ev->offset)
+			     : BULK_NULL;
 	return 0;
 }
 
