@@ -134,6 +134,9 @@ int merge_scope(struct merge *m, struct err *e)
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)begin);
 	if (ret == 0)
 		ret = put_fact(m, begin, e, "begin", text);
+	snprintf(text, sizeof(text), "%u", m->n_runs);
+	if (ret == 0 && m->n_runs > 1)
+		ret = put_fact(m, begin, e, "runs", text);
 	if (ret == 0)
 		ret = put_gaps(m, begin, e);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)m->end);
@@ -234,6 +237,9 @@ static int take_own(struct merge *m, const struct source *s, struct err *e)
 	if (rec->type == EV_info && rec->event)
 		return take_fact(m, s, rec, e);
 	if (goes_on(m, s, rec))
+		return 0;
+	if (rec->type == EV_site && rec->event &&
+	    !merge_ids_first(&m->ids, MERGE_SITE, s->nth, ((const struct ev_site *)rec->event)->id))
 		return 0;
 	at = conversion_put(&s->conversion, rec->raw, &m->own, e);
 	if (at < 0)
