@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* analyze/replay/stacks/, analyses profile and offcpu: names, processes, requests, waits. */
+#include "analyze/render/pivot.h"
+#include "analyze/render/render_table.h"
 #include "analyze/store/stacks/callstacks.h"
 #include "analyze/store/stacks/stack_brief.h"
 #include "tests/lib/loaded.h"
@@ -61,6 +63,28 @@ static void frames_have_the_names_of_their_functions(void **state)
 		"1122334455667788000000000000000000000000");
 	is_text(db, "SELECT user_stack FROM v_sample", "main;work;inner");
 	is_null(db, "SELECT kernel_stack FROM v_sample");
+	db_close(db);
+}
+
+/* 80 columns are enough for what the time is, the number of samples is left out. */
+static void a_narrow_table_has_the_shares(void **state)
+{
+	sqlite3 *db = app("500 0 symbol frame=4 text=\"a_name_of_some_more_letters\"\n"
+			  "1000 100 sample pid=100 user_stack=4 weight=10\n");
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	struct pivot p;
+	int dropped;
+
+	(void)state;
+	assert_int_equal(pivot_read(&p, db, "profile", 9, ESCAPE_TEXT, &e), 0);
+	assert_int_equal(table_text(&text, &p, 80, &dropped, &e), 0);
+	assert_non_null(strstr(text.data, "self %"));
+	assert_non_null(strstr(text.data, "total %"));
+	assert_null(strstr(text.data, "samples"));
+	assert_true(dropped > 0);
+	pivot_free(&p);
+	buf_free(&text);
 	db_close(db);
 }
 
@@ -441,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_have_the_names_of_their_functions),
+		cmocka_unit_test(a_narrow_table_has_the_shares),
 		cmocka_unit_test(stacks_are_no_circles),
 		cmocka_unit_test(samples_end_before_the_system_call),
 		cmocka_unit_test(samples_belong_to_the_request_answered_next),
