@@ -229,6 +229,19 @@ static bool goes_on(const struct merge *m, const struct source *s, const struct 
 	return false;
 }
 
+/* The list of targets of all does not show that a thread is one of this recording. */
+static void mark_target(const struct merge *m, const struct source *s, u8 *record,
+			const struct ev_thread *ev)
+{
+	const struct field_desc *f = event_field(m->schema->by_id[EV_thread], "target");
+	const struct buf list = { .data = (char *)s->targets, .len = strlen(s->targets) };
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%u", ev->pid);
+	if (f && has_word(&list, pid))
+		le_put(record + f->offset, 1, f->size);
+}
+
 static int take_own(struct merge *m, const struct source *s, struct err *e)
 {
 	const struct record *rec = &s->next;
@@ -244,6 +257,8 @@ static int take_own(struct merge *m, const struct source *s, struct err *e)
 	at = conversion_put(&s->conversion, rec->raw, &m->own, e);
 	if (at < 0)
 		return at;
+	if (rec->type == EV_thread && rec->event)
+		mark_target(m, s, (u8 *)m->own.data + at, rec->event);
 	if (source_move(s, m->schema->by_id[rec->type], (u8 *)m->own.data + at, e) < 0)
 		return (int)e->code;
 	return flush_own(m, false, e);

@@ -157,4 +157,34 @@ $o cut --to 9us -o flight1.part.obs flight1.obs 2>/dev/null
 $o cut --from 9us -o flight2.part.obs flight2.obs 2>/dev/null
 $o merge -o flight.obs flight1.part.obs flight2.part.obs 2>/dev/null
 same "and snapshots of one run" flight.obs flight1.part.obs flight2.part.obs
+# A process that only the first of them has: of it nothing is known in the gap and after it.
+for at in 1 11; do
+	cat >target$at.txt <<-PACK
+		@recorder
+		${at}000000000 0 info text="groups=core,syscalls,sched,requests"
+		${at}000000000 0 info text="boot_id=target"
+		${at}000000000 0 info text="targets=${at}00"
+		${at}000000001 0 info text="begin=${at}000000001"
+		${at}000000002 0 info text="snapshot_begin=${at}000000002"
+		${at}000000003 100 thread pid=100 state=83 comm="first"
+		${at}000000003 1100 thread pid=1100 state=83 comm="second"
+		${at}000000004 ${at}00 fd pid=${at}00 fd=5 mode=0140000 ino=$at family=2 role=2 socktype=1 sport=8$at dport=9
+		${at}000000005 0 info text="snapshot=${at}000000005"
+		${at}900000000 0 info text="stopped=${at}900000000"
+		@cpu 0
+		${at}100000000 0 switch next=${at}00
+		${at}100100000 ${at}00 syscall nr=read fd=5 ret=20
+		${at}100200000 ${at}00 syscall nr=write fd=5 ret=20
+		${at}800000000 ${at}00 syscall nr=read fd=5 ret=20
+		${at}800100000 ${at}00 switch next=7
+		${at}800200000 7 switch next=100
+	PACK
+	"$pack" target$at.txt target$at.obs || failed "pack"
+done
+$o merge -o targets.obs target1.obs target11.obs 2>/dev/null
+is "a request that nothing answered is that of the last recording" "$(ask targets.obs "SELECT pid FROM unanswered")" "1100 "
+is "no state is known of what is no target" "$(ask targets.obs "SELECT t.tid, s.name, t.ts / 1000000, t.dur / 1000000 FROM
+	thread_state t JOIN state s ON s.id=t.state WHERE t.ts + t.dur > 5000000000 ORDER BY t.tid, t.ts" | tr ' ' '\n' | grep '^100,')" \
+	"100,unknown,800,9199
+100,unknown,10000,899"
 exit $bad
