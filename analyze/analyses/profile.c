@@ -15,10 +15,10 @@
 #define NOTABLE 20 /* samples: fewer are no finding */
 
 static const struct metric metrics[] = {
-	{ "samples", "", NEITHER_IS_BETTER, "samples with the function innermost, or calling" },
 	{ "self", "%", LOWER_IS_BETTER,
 	  "of the samples of the process, request name or thread: the function itself ran" },
 	{ "total", "%", LOWER_IS_BETTER, "of these samples: it or a function it called" },
+	{ "samples", "", NEITHER_IS_BETTER, "samples with the function innermost, or calling" },
 	{ "cpu", "ns", LOWER_IS_BETTER, "CPU time that the total's samples represent" },
 	{ 0 },
 };
@@ -116,15 +116,16 @@ static int by_self(const void *a, const void *b)
 
 static void put_function(struct profile *p, struct subject about, const struct usage *u)
 {
-	struct number numbers[4] = { { "samples", u->total, NO_INTERVAL, p->n },
-				     { "self", 100 * u->self / p->n, NO_INTERVAL, p->n },
+	/* in the order of the columns: a narrow table leaves out the last ones */
+	struct number numbers[4] = { { "self", 100 * u->self / p->n, NO_INTERVAL, p->n },
 				     { "total", 100 * u->total / p->n, NO_INTERVAL, p->n },
+				     { "samples", u->total, NO_INTERVAL, p->n },
 				     { "cpu", u->weight, NO_INTERVAL, u->total } };
 	struct buf text = { 0 };
 	int i;
 
-	for (i = 1; i < 3; i++) {
-		stats_share(i == 1 ? u->self : u->total, p->n, &numbers[i].low, &numbers[i].high);
+	for (i = 0; i < 2; i++) {
+		stats_share(i ? u->total : u->self, p->n, &numbers[i].low, &numbers[i].high);
 		numbers[i].low *= 100;
 		numbers[i].high *= 100;
 	}

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FACTOR_MOST 10000
+
 static const struct scale {
 	const char *unit;
 	double above; /* used from here on */
@@ -70,6 +72,15 @@ static void drop_sign(char *text)
 static int decimals(double v)
 {
 	return fabs(v) < 9.995 ? 2 : fabs(v) < 99.95 ? 1 : 0;
+}
+
+bool factor_text(char *text, size_t size, double value)
+{
+	bool precise = !(value > FACTOR_MOST);
+	double v = precise ? value : FACTOR_MOST;
+
+	snprintf(text, size, "%.*f", v < 10 ? 2 : v < 100 ? 1 : 0, v);
+	return precise;
 }
 
 void number_text(char *text, size_t size, double value, const char *unit)

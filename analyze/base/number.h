@@ -2,6 +2,7 @@
 /* Numbers as text for people. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A count as sentences write it: counted(164112).text is "164,112". */
@@ -15,6 +16,12 @@ struct counted counted(double n);
  * separators; bytes as kB, MB, GB; % with one decimal. "-" for NAN.
  */
 void number_text(char *text, size_t size, double value, const char *unit);
+
+/*
+ * A factor without its x: 1.75, 17.5, 175. false: it is larger than the largest that an estimate
+ * can be precise to, which is the text.
+ */
+bool factor_text(char *text, size_t size, double value);
 
 /*
  * All 15 digits that are sure, with a point ("1.0", "4.5e-05"), as SQLite writes numbers.

@@ -80,6 +80,39 @@ static int give_numbers(struct merge *m, struct err *e)
 	return ret;
 }
 
+static bool one_run(const struct source *a, const struct source *b)
+{
+	return a->runs == 1 && b->runs == 1 && (a->part || b->part) &&
+	       strcmp(a->whole, b->whole) == 0;
+}
+
+/* Ids that a recorder counts are of its run, which all parts of its recording share. */
+static int give_runs(struct merge *m, struct err *e)
+{
+	u32 i, k, room;
+	int ret = 0;
+
+	for (i = 0; i < m->n && ret == 0; i++) {
+		struct source *s = &m->sources[i];
+
+		for (k = 0; k < i; k++)
+			if (one_run(s, &m->sources[k]))
+				break;
+		for (room = 1; room < s->runs; room *= 2)
+			;
+		s->run = k < i ? m->sources[k].run : (m->n_runs + room - 1) / room * room;
+		if (k == i)
+			m->n_runs = s->run + s->runs;
+		if (m->n_runs > MERGE_RUNS)
+			return err_set(e, ERR_FAIL, "at most %u recordings can be merged into one",
+				       MERGE_RUNS);
+		s->ids = &m->ids;
+		s->names = m->names;
+		ret = merge_ids_read(&m->ids, s->nth, s->number, s->reader, e);
+	}
+	return ret;
+}
+
 static int give_shifts(struct merge *m, struct err *e)
 {
 	s64 low = 0, begin;
@@ -267,6 +300,8 @@ static int prepare(struct merge *m, int fd, struct err *e)
 	int ret = give_numbers(m, e);
 
 	if (ret == 0)
+		ret = give_runs(m, e);
+	if (ret == 0)
 		ret = give_shifts(m, e);
 	find_followers(m);
 	if (ret == 0)
@@ -330,6 +365,7 @@ static void merge_free(struct merge *m)
 	for (i = 0; i < m->n; i++)
 		source_close(&m->sources[i]);
 	idmap_free_all(&m->carries);
+	merge_ids_free(&m->ids);
 	writer_free(m->writer);
 	schema_free(m->schema);
 	buf_free(&m->own);

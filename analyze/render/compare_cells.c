@@ -106,16 +106,14 @@ static void moved(struct cells *t, int column, sqlite3_stmt *q, int from)
 static void ratio(struct cells *t, int column, sqlite3_stmt *q, int from)
 {
 	char text[3][32];
+	bool precise[3];
 	int i;
 
 	for (i = 0; i < 3; i++)
-		snprintf(text[i], sizeof(text[i]), "%.*f",
-			 number_of(q, from + i) < 10	? 2
-			 : number_of(q, from + i) < 100 ? 1
-							: 0,
-			 number_of(q, from + i));
+		precise[i] = factor_text(text[i], sizeof(text[i]), number_of(q, from + i));
 	if (!isnan(number_of(q, from + 2)))
-		cell(t, column, "x%s (%s..%s)", text[0], text[1], text[2]);
+		cell(t, column, "%sx%s (%s%s..%s%s)", precise[0] ? "" : "> ", text[0],
+		     precise[1] ? "" : ">", text[1], precise[2] ? "" : ">", text[2]);
 	else if (number_of(q, from + 1) >= 1)
 		cell(t, column, "> x%s", text[1]);
 	else

@@ -12,13 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LABELS_MAX 200
-#define ROW	   18	/* pixels */
-#define DEEPEST	   70	/* rows */
-#define FRAMES	   3000 /* drawn */
-#define NARROWEST  0.1	/* percent of the width */
-#define MARK_LEAST 0.2	/* of the first side: a smaller difference is not marked */
-#define MARK_PART  0.9
+#define LABELS_MAX   200
+#define ROW	     18	  /* pixels */
+#define CAPTION_ROW  16	  /* pixels */
+#define CAPTION_WIDE 145  /* letters of 7.8 pixels in 1200 */
+#define DEEPEST	     70	  /* rows */
+#define FRAMES	     3000 /* drawn */
+#define NARROWEST    0.1  /* percent of the width */
+#define MARK_LEAST   0.2  /* of the first side: a smaller difference is not marked */
+#define MARK_PART    0.9
 
 #define OF_ONE "(SELECT subject_kind, subject FROM stack_side ORDER BY rowid LIMIT 1)"
 
@@ -317,22 +319,21 @@ static int put_frame(struct drawing *d, u32 node, int top)
 }
 
 /* What it shows, of how many samples, how complete. */
-static int put_caption(struct drawing *d, sqlite3 *db)
+static int put_caption(struct drawing *d, struct buf *out, sqlite3 *db)
 {
 	char verdict[16];
 	int ret = coverage_verdict(verdict, sizeof(verdict), db, d->e);
 
 	if (ret < 0)
 		return ret;
-	buf_printf(d->out, d->e, "%s (n = %s", d->f->shows, counted(d->n).text);
+	buf_printf(out, d->e, "%s (n = %s", d->f->shows, counted(d->n).text);
 	if (d->missing > 0)
-		buf_printf(d->out, d->e, "; user stack not found: %.1f %%",
-			   100 * d->missing / d->n);
+		buf_printf(out, d->e, "; user stack not found: %.1f %%", 100 * d->missing / d->n);
 	if (d->incomplete > 0)
-		buf_printf(d->out, d->e, "; incomplete: %.1f %%", 100 * d->incomplete / d->n);
-	ret = buf_printf(d->out, d->e, "; %s).", verdict);
+		buf_printf(out, d->e, "; incomplete: %.1f %%", 100 * d->incomplete / d->n);
+	ret = buf_printf(out, d->e, "; %s).", verdict);
 	if (d->f->second)
-		ret = buf_printf(d->out, d->e,
+		ret = buf_printf(out, d->e,
 				 " Width: %s. Red: a larger share than %s, blue: a smaller one.%s",
 				 d->f->first, d->f->second,
 				 d->marked ? " Framed: innermost function with most of the "
@@ -341,25 +342,58 @@ static int put_caption(struct drawing *d, sqlite3 *db)
 	return ret;
 }
 
-static int put_svg(struct drawing *d, sqlite3 *db, bool alone)
+/* How much of the text is the first line: up to the end of a sentence, or else of a word. */
+static size_t line_of(const char *text)
 {
+	size_t n = strlen(text), sentence = 0, word = 0, i;
+
+	if (n <= CAPTION_WIDE)
+		return n;
+	for (i = 1; i <= CAPTION_WIDE; i++) {
+		word = text[i] == ' ' ? i : word;
+		sentence = text[i] == ' ' && text[i - 1] == '.' ? i : sentence;
+	}
+	return sentence ? sentence : word ? word : CAPTION_WIDE;
+}
+
+/* A text of SVG does not break its lines: those of the caption, in a font of one width. */
+static int put_lines(struct buf *out, const char *text, int *ret_lines, struct err *e)
+{
+	size_t n;
+	int ret = 0;
+
+	for (*ret_lines = 0; *text && ret == 0; text += n + strspn(text + n, " ")) {
+		n = line_of(text);
+		ret = buf_printf(out, e, "<text class=\"h\" x=\"3\" y=\"%d\">%.*s</text>\n",
+				 CAPTION_ROW * ++*ret_lines, (int)n, text);
+	}
+	return ret;
+}
+
+/* caption: of a picture without a page; NULL: the page has it. */
+static int put_svg(struct drawing *d, const char *caption)
+{
+	struct buf lines = { 0 }, *out = d->out;
 	u32 i, drawn = 0, deepest = 0;
-	int top = alone ? 26 : 0;
+	int top = 0, ret = 0;
 
 	for (i = 1; i <= d->tree.n; i++)
 		if (is_drawn(d, i) && d->depth[i] > deepest)
 			deepest = d->depth[i];
-	buf_printf(d->out, d->e,
-		   "<svg %sclass=\"flame\" width=\"%s\" height=\"%d\" role=\"img\" "
-		   "aria-label=\"%s\">%s\n",
-		   alone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", alone ? "1200" : "100%",
-		   top + ROW * (int)(deepest + 1) + 1, d->f->shows, style);
-	if (alone) {
-		buf_printf(d->out, d->e, "<text class=\"h\" x=\"3\" y=\"16\">");
-		if (put_caption(d, db) < 0)
-			return ERR_FAIL;
-		buf_printf(d->out, d->e, "</text>\n");
+	if (caption) {
+		ret = put_lines(&lines, caption, &top, d->e);
+		top = CAPTION_ROW * top + 10;
 	}
+	if (ret == 0)
+		ret = buf_printf(out, d->e,
+				 "<svg %sclass=\"flame\" width=\"%s\" height=\"%d\" role=\"img\" "
+				 "aria-label=\"%s\">%s\n%s",
+				 caption ? "xmlns=\"http://www.w3.org/2000/svg\" " : "",
+				 caption ? "1200" : "100%", top + ROW * (int)(deepest + 1) + 1,
+				 d->f->shows, style, lines.len ? lines.data : "");
+	buf_free(&lines);
+	if (ret < 0)
+		return ret;
 	put_frame(d, 0, top);
 	for (i = 0; i < d->tree.n && drawn < FRAMES; i++) {
 		u32 node = d->order[i] - d->tree.v;
@@ -376,12 +410,23 @@ static int put_svg(struct drawing *d, sqlite3 *db, bool alone)
 static int put_figure(struct drawing *d, sqlite3 *db)
 {
 	buf_printf(d->out, d->e, "<div class=\"flames\"><p class=\"soft\">");
-	if (put_caption(d, db) < 0)
+	if (put_caption(d, d->out, db) < 0)
 		return ERR_FAIL;
 	buf_printf(d->out, d->e, "</p>\n");
-	if (put_svg(d, db, false) < 0)
+	if (put_svg(d, NULL) < 0)
 		return ERR_FAIL;
 	return buf_printf(d->out, d->e, "</div>\n");
+}
+
+static int put_alone(struct drawing *d, sqlite3 *db)
+{
+	struct buf caption = { 0 };
+	int ret = put_caption(d, &caption, db);
+
+	if (ret == 0)
+		ret = put_svg(d, caption.data);
+	buf_free(&caption);
+	return ret;
 }
 
 int flame_draw(struct buf *out, sqlite3 *db, const struct flame *f, bool alone, struct err *e)
@@ -405,7 +450,7 @@ int flame_draw(struct buf *out, sqlite3 *db, const struct flame *f, bool alone, 
 		ret = place(d);
 	if (ret == 0 && any) {
 		mark(d);
-		ret = alone ? put_svg(d, db, alone) : put_figure(d, db);
+		ret = alone ? put_alone(d, db) : put_figure(d, db);
 	}
 	for (i = 0; i < d->n_labels; i++)
 		free(d->labels[i]);

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUES_MAX  64 /* of one finding; more are left out of its sentence */
-#define NAME_SIZE   32
-#define ABOUT_MAX   3
-#define DAY_MS	    86400000
-#define FACTOR_MOST 10000 /* beyond it an estimate is not precise */
+#define VALUES_MAX 64 /* of one finding; more are left out of its sentence */
+#define NAME_SIZE  32
+#define ABOUT_MAX  3
+#define DAY_MS	   86400000
 
 struct sentence_value {
 	char name[NAME_SIZE], unit[8];
@@ -66,8 +65,8 @@ int say_number(struct buf *out, sqlite3 *db, double number, const char *unit, st
 	if (strcmp(unit, "%") == 0)
 		return buf_printf(out, e, "%.*f %%", number != 0 && fabs(number) < 10 ? 1 : 0,
 				  number);
-	if (strcmp(unit, "x") == 0 && number > FACTOR_MOST)
-		return buf_printf(out, e, "more than x%d", FACTOR_MOST);
+	if (strcmp(unit, "x") == 0 && !factor_text(text, sizeof(text), number))
+		return buf_printf(out, e, "more than x%s", text);
 	if (strcmp(unit, "x") == 0)
 		return buf_printf(out, e, "x%.*f", fabs(number) < 10 ? 2 : 0, number);
 	number_text(text, sizeof(text), number, unit);

@@ -64,6 +64,7 @@ struct process {
 	char *cmdline; /* NULL: not known */
 	bool has_args; /* and it is what the program that begins was given */
 	bool serves;   /* one of its threads has read or answered a request */
+	bool left;     /* its threads are */
 	u64 start;     /* 0: before the recording */
 	u32 threads;   /* alive */
 	u64 cgroup;    /* 0: not known */
@@ -80,6 +81,7 @@ struct thread {
 	char snapshot;	  /* state letter when the recording began; 0: not in the snapshot */
 	u64 used;	  /* CPU time used before the recording, ns */
 	bool tracked;	  /* its switches and wake-ups are all in the recording */
+	bool left;	  /* they were: it is no target of a later recording that was merged */
 	bool seen;	  /* state and since are known */
 	enum state state; /* run, woken, preempted, stopped; other: asleep, reason not known yet */
 	u64 since;	  /* begin of state */

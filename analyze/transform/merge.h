@@ -11,7 +11,9 @@
 struct merge {
 	struct source sources[MERGE_MAX];
 	struct source *order[MERGE_MAX]; /* by begin on the common clock */
-	u32 n, n_hosts;
+	u32 n, n_hosts, n_runs;
+	struct merge_ids ids;
+	u8 names[SCHEMA_EVENT_MAX][SCHEMA_FIELD_MAX];
 	struct schema *schema;
 	struct writer *writer;
 	struct progress *progress;

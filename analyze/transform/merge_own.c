@@ -134,6 +134,9 @@ int merge_scope(struct merge *m, struct err *e)
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)begin);
 	if (ret == 0)
 		ret = put_fact(m, begin, e, "begin", text);
+	snprintf(text, sizeof(text), "%u", m->n_runs);
+	if (ret == 0 && m->n_runs > 1)
+		ret = put_fact(m, begin, e, "runs", text);
 	if (ret == 0)
 		ret = put_gaps(m, begin, e);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)m->end);
@@ -226,6 +229,19 @@ static bool goes_on(const struct merge *m, const struct source *s, const struct 
 	return false;
 }
 
+/* The list of targets of all does not show that a thread is one of this recording. */
+static void mark_target(const struct merge *m, const struct source *s, u8 *record,
+			const struct ev_thread *ev)
+{
+	const struct field_desc *f = event_field(m->schema->by_id[EV_thread], "target");
+	const struct buf list = { .data = (char *)s->targets, .len = strlen(s->targets) };
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%u", ev->pid);
+	if (f && has_word(&list, pid))
+		le_put(record + f->offset, 1, f->size);
+}
+
 static int take_own(struct merge *m, const struct source *s, struct err *e)
 {
 	const struct record *rec = &s->next;
@@ -235,9 +251,14 @@ static int take_own(struct merge *m, const struct source *s, struct err *e)
 		return take_fact(m, s, rec, e);
 	if (goes_on(m, s, rec))
 		return 0;
+	if (rec->type == EV_site && rec->event &&
+	    !merge_ids_first(&m->ids, MERGE_SITE, s->nth, ((const struct ev_site *)rec->event)->id))
+		return 0;
 	at = conversion_put(&s->conversion, rec->raw, &m->own, e);
 	if (at < 0)
 		return at;
+	if (rec->type == EV_thread && rec->event)
+		mark_target(m, s, (u8 *)m->own.data + at, rec->event);
 	if (source_move(s, m->schema->by_id[rec->type], (u8 *)m->own.data + at, e) < 0)
 		return (int)e->code;
 	return flush_own(m, false, e);

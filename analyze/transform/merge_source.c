@@ -48,7 +48,7 @@ static bool is_moved(const struct record *rec)
 
 static void take_facts(struct source *s, const struct record *rec)
 {
-	char follow[8] = "";
+	char follow[8] = "", runs[8] = "";
 
 	s->several |= is_moved(rec);
 	if (rec->tail_len > 7 && memcmp(rec->tail, "flight=", 7) == 0)
@@ -60,6 +60,11 @@ static void take_facts(struct source *s, const struct record *rec)
 	take_fact(rec, "targets", s->targets, sizeof(s->targets));
 	take_fact(rec, "groups", s->groups, sizeof(s->groups));
 	take_fact(rec, "follow", follow, sizeof(follow));
+	take_fact(rec, "runs", runs, sizeof(runs));
+	if (runs[0])
+		s->runs = (u32)strtoul(runs, NULL, 10);
+	if (!s->whole[0])
+		take_fact(rec, "source", s->whole, sizeof(s->whole));
 	if (follow[0])
 		s->follow = strcmp(follow, "0") != 0;
 }
@@ -97,17 +102,34 @@ static int read_clocks(struct source *s, struct err *e)
 	return ret;
 }
 
+/* It is no part of another recording: it is known by its own id. */
+static void put_uuid(struct source *s)
+{
+	const struct recording_state *st = reader_state(s->reader);
+	size_t i;
+
+	for (i = 0; i < sizeof(st->uuid); i++)
+		snprintf(s->whole + 2 * i, 3, "%02x", st->uuid[i]);
+}
+
 int source_open(struct source *s, const char *path, const struct filter *f, struct err *e)
 {
 	int ret;
 
 	s->path = path;
 	s->follow = true;
+	s->runs = 1;
 	ret = excerpt_reader(&s->reader, &s->damaged, path, f, e);
 	if (ret == 0)
 		ret = origin_read(&s->origin, s->reader, e);
 	if (ret == 0)
 		ret = read_clocks(s, e);
+	s->part = s->whole[0];
+	if (ret == 0 && !s->part)
+		put_uuid(s);
+	if (ret == 0 && (!s->runs || s->runs > MERGE_RUNS))
+		ret = err_set(e, ERR_DAMAGED, "%.400s claims to be merged of %u runs", path,
+			      s->runs);
 	if (ret == 0 && s->several)
 		ret = err_set(
 			e, ERR_FAIL,
@@ -117,38 +139,84 @@ int source_open(struct source *s, const char *path, const struct filter *f, stru
 	return ret;
 }
 
-/* Numbers that name something within one host, whose kind does not tell so. */
+/*
+ * Numbers that name something, whose kind does not tell so: within one host, within one run of the
+ * recorder, which counts them; or what has the same number in several runs if it is the same.
+ */
+enum scope { OF_HOST, OF_RUN, OF_SITE, OF_NAME };
+
 static const struct {
 	const char *event, *field; /* event NULL: of any */
-	u64 step;
-	bool flip; /* exclusive or, for numbers that use all their bits */
+	enum scope scope;
+	u64 step; /* of hosts; exclusive or: these numbers use all their bits */
 } names[] = {
-	{ "site", "id", MERGE_SITES, false },	    { NULL, "site", MERGE_SITES, false },
-	{ NULL, "request", 1ull << 48, true },	    { NULL, "ring", 1ull << 48, true },
-	{ NULL, "sock", 1ull << 48, true },	    { "cgroup", "id", 1ull << 48, true },
-	{ "cgroup_made", "id", 1ull << 48, true },  { NULL, "cgroup", 1ull << 48, true },
-	{ NULL, "parent", 1ull << 48, true }, /* a group's; processes' are of kind PID */
-	{ NULL, "netns", 1ull << 25, true },  /* these inodes begin at 0xf0000000 */
-	{ NULL, "conn", 1ull << 25, true },	    { NULL, "name", 1ull << 13, true },
-	{ "request_name", "id", 1ull << 13, true }, { "stack", "id", MERGE_STACKS, true },
-	{ "frame", "id", MERGE_STACKS, true },	    { "module", "id", MERGE_STACKS, true },
-	{ NULL, "caller", MERGE_STACKS, true },	    { NULL, "kernel_stack", MERGE_STACKS, true },
-	{ NULL, "user_stack", MERGE_STACKS, true }, { NULL, "frame", MERGE_STACKS, true },
-	{ NULL, "module", MERGE_STACKS, true },
+	{ "site", "id", OF_SITE, 0 },
+	{ NULL, "site", OF_SITE, 0 },
+	{ NULL, "request", OF_HOST, 1ull << 48 },
+	{ NULL, "ring", OF_HOST, 1ull << 48 },
+	{ NULL, "sock", OF_HOST, 1ull << 48 },
+	{ "cgroup", "id", OF_HOST, 1ull << 48 },
+	{ "cgroup_made", "id", OF_HOST, 1ull << 48 },
+	{ NULL, "cgroup", OF_HOST, 1ull << 48 },
+	{ NULL, "parent", OF_HOST, 1ull << 48 }, /* a group's; processes' are of kind PID */
+	{ NULL, "netns", OF_HOST, 1ull << 25 },	 /* these inodes begin at 0xf0000000 */
+	{ NULL, "conn", OF_RUN, 0 },
+	{ "request_name", "id", OF_NAME, 0 },
+	{ NULL, "name", OF_NAME, 0 },
+	{ "stack", "id", OF_RUN, 0 },
+	{ "frame", "id", OF_RUN, 0 },
+	{ "module", "id", OF_RUN, 0 },
+	{ NULL, "caller", OF_RUN, 0 },
+	{ NULL, "kernel_stack", OF_RUN, 0 },
+	{ NULL, "user_stack", OF_RUN, 0 },
+	{ NULL, "frame", OF_RUN, 0 },
+	{ NULL, "module", OF_RUN, 0 },
 };
 
-static u64 move_name(const struct source *s, const struct event_desc *ev,
-		     const struct field_desc *f, u64 v)
+#define N_NAMES (sizeof(names) / sizeof(names[0]))
+
+/* The bits of a run's number from bit 30 down, so that few runs leave each many numbers. */
+static u64 run_bits(u32 run)
 {
+	u64 bits = 0;
+	int i;
+
+	for (i = 30; run; i--, run >>= 1)
+		bits |= (u64)(run & 1) << i;
+	return bits;
+}
+
+/* Its row of names, or N_NAMES; found once per field. */
+static size_t name_of(const struct source *s, const struct event_desc *ev,
+		      const struct field_desc *f)
+{
+	u8 *known = &s->names[ev->id][f - ev->fields];
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; !*known && i < N_NAMES; i++)
 		if ((!names[i].event || strcmp(names[i].event, ev->name) == 0) &&
 		    strcmp(names[i].field, f->name) == 0)
-			return !names[i].flip ? v + names[i].step * s->number
-			       : v	      ? v ^ names[i].step * s->number
-					      : 0; /* none, or the host */
-	return v;
+			break;
+	if (!*known)
+		*known = (u8)(i + 1);
+	return *known - 1u;
+}
+
+static int move_name(const struct source *s, const struct event_desc *ev,
+		     const struct field_desc *f, u64 *v, struct err *e)
+{
+	size_t i = name_of(s, ev, f);
+
+	if (i == N_NAMES)
+		return 0;
+	if (names[i].scope == OF_SITE)
+		return merge_ids_move(s->ids, MERGE_SITE, s->nth, v, e);
+	if (!*v) /* none, or the host */
+		return 0;
+	if (names[i].scope == OF_NAME)
+		return merge_ids_move(s->ids, MERGE_NAME, s->nth, v, e);
+	*v ^= names[i].scope == OF_RUN ? run_bits(s->run) : names[i].step * s->number;
+	return 0;
 }
 
 /* A time on another clock than that of the events. */
@@ -163,6 +231,7 @@ static int move_field(const struct source *s, const struct event_desc *ev,
 		      const struct field_desc *f, u8 *record, struct err *e)
 {
 	u64 v = field_value(f, record), old = v;
+	int ret = 0;
 
 	if (f->kind == KIND_PID && v >= MERGE_PIDS)
 		return err_set(e, ERR_DAMAGED, "a recording claims a process %llu",
@@ -179,12 +248,12 @@ static int move_field(const struct source *s, const struct event_desc *ev,
 	else if (f->kind == KIND_DEV && v)
 		v ^= (u64)s->number << MERGE_DEV_BIT;
 	else if (f->kind == KIND_ID)
-		v = move_name(s, ev, f, v);
+		ret = move_name(s, ev, f, &v, e);
 	else if (f->kind == KIND_TIME && !other_clock(ev, f))
 		v += (u64)s->shift;
 	if (v != old)
 		le_put(record + f->offset, v, f->size);
-	return 0;
+	return ret;
 }
 
 int source_move(const struct source *s, const struct event_desc *ev, u8 *record, struct err *e)
@@ -192,8 +261,6 @@ int source_move(const struct source *s, const struct event_desc *ev, u8 *record,
 	u32 tid = (u32)le_get(record + 8, 4);
 	int i, ret = 0;
 
-	if (!s->number && !s->shift)
-		return 0;
 	if (tid >= MERGE_PIDS)
 		return err_set(e, ERR_DAMAGED, "a recording claims a thread %u", tid);
 	le_put(record, le_get(record, 8) + (u64)s->shift, 8);

@@ -6,11 +6,11 @@
 #include "analyze/base/when.h"
 #include "filter.h"
 #include "format/convert.h"
+#include "merge_ids.h"
 
 #define MERGE_PIDS    10000000u
 #define MERGE_CPUS    1000u
-#define MERGE_SITES   100000u
-#define MERGE_STACKS  (1ull << 24)
+#define MERGE_RUNS    128u /* each has 2^24 ids of stacks, at least */
 #define MERGE_DEV_BIT 29
 
 struct source {
@@ -25,10 +25,16 @@ struct source {
 	bool flight;	  /* its counters have a base */
 	u64 snapshot_end; /* of its first snapshot */
 	u32 number;	  /* of the host: 0 is the first */
-	bool follows;	  /* an earlier recording is of the same host */
-	u32 nth;	  /* of the recording, from 1 on */
-	s64 realtime;	  /* median of CLOCK_REALTIME - CLOCK_MONOTONIC */
-	u64 error;	  /* ns: half the spread of these differences, and of the readings */
+	char whole[40];	  /* id of the recording that it is a part of, or its own */
+	bool part;	  /* it is one */
+	u32 run;  /* of the recorder: parts of one recording have the same; 0 is the first */
+	u32 runs; /* so many from there on: it was merged */
+	struct merge_ids *ids;
+	u8 (*names)[SCHEMA_FIELD_MAX]; /* by event of the merged schema: see name_of */
+	bool follows;		       /* an earlier recording is of the same host */
+	u32 nth;		       /* of the recording, from 1 on */
+	s64 realtime;		       /* median of CLOCK_REALTIME - CLOCK_MONOTONIC */
+	u64 error; /* ns: half the spread of these differences, and of the readings */
 	u64 readings;
 	s64 shift; /* added to its times */
 	struct conversion conversion;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Names of requests, connections and arrival in parts of a recording, in merged and in redacted ones.
+# Names of requests, connections, arrival and stacks in parts of a recording, in merged and in redacted ones.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/shell.sh
@@ -88,4 +88,103 @@ $o redact -o hidden.obs one.obs 2>/dev/null
 is "redacted names have their method only" "$(ask hidden.obs "$named" | grep -c secret)" 0
 is "and keep their numbers" "$(ask hidden.obs "$named" | sed 's|GET [^,]*,|GET,|')" "GET,1,4,1000 HGET,1,4,1000 "
 is "no address is left" "$($o dump hidden.obs | grep -cE '10\.0\.0\.[123]|0x0a0000')" 0
+# Successive recordings of one host: each counts stacks, connections, names and probes from the start again.
+run() { # begin in us, pid, function, name of requests, probe
+	awk -v from="$1" '/^[0-9]/ { $1 += from * 1000 } { print }' >"run$1.txt" <<-PACK
+		@recorder
+		900 0 info text="host=row"
+		901 0 info text="groups=recorder,core,syscalls,uprobe,requests,cpu"
+		902 0 info text="targets=$2"
+		903 0 info text="boot_id=row"
+		906 0 clock monotonic=$(($1 * 1000 + 906)) boottime=906 realtime=1700000000000000000 spread=50
+		907 $2 thread pid=$2 parent=1 state=83 comm="server$2"
+		908 $2 fd pid=$2 fd=5 mode=0140000 ino=$2 family=2 role=2 socktype=1 sport=80 dport=40000 saddr=10.0.0.1 daddr=10.0.0.2
+		909 0 site id=0 flags=3 text="/bin/$2:$5"
+		910 0 site id=1 flags=3 text="/bin/x:shared"
+		1000 0 info text="begin=$(($1 * 1000 + 1000))"
+		50000 0 module id=1 kind=3 path="/bin/$2"
+		50001 0 frame id=1 address=4096 module=1
+		50002 0 frame id=2 address=8192 module=1
+		50003 0 stack id=1 caller=0 frame=1
+		50004 0 stack id=2 caller=1 frame=2
+		50005 0 symbol frame=1 text="main"
+		50006 0 symbol frame=2 text="$3"
+		50007 0 request_name id=1 protocol=1 name="$4"
+		50008 0 request_name id=2 protocol=1 name="GET /same"
+		90000 0 info text="stopped=$(($1 * 1000 + 90000))"
+		90001 0 info text="end=signal"
+		@cpu 0
+		2000 0 connection sock=7 ino=$2 conn=1 family=2 sport=80 dport=40000 side=1 saddr=10.0.0.1 daddr=10.0.0.2
+		3000 0 segment conn=1 pos=0 len=10
+		4000 $2 head conn=1 pos=0 len=10 name=1 requests=1
+		4000 $2 syscall nr=read fd=5 dur=50 ret=10
+		4200 $2 call site=0
+		4300 $2 return site=0
+		4350 $2 call site=1
+		4380 $2 return site=1
+		4400 $2 sample pid=$2 user_stack=2 weight=1000
+		4500 $2 syscall nr=write fd=5 dur=50 ret=5
+		13000 0 segment conn=1 pos=10 len=10
+		14000 $2 head conn=1 pos=10 len=10 name=2 requests=1
+		14000 $2 syscall nr=read fd=5 dur=50 ret=10
+		14500 $2 syscall nr=write fd=5 dur=50 ret=5
+	PACK
+	"$pack" "run$1.txt" "run$1.obs" || failed "pack"
+}
+run 1 100 burn "GET /one" parse
+run 1001 200 idle "GET /two" flush
+run 2001 100 think "GET /three" parse
+counted="SELECT pid, user_stack FROM v_sample UNION ALL SELECT r.pid, n.name || ' ' || r.queued FROM request r JOIN request_name n ON n.id = r.name UNION ALL
+	SELECT c.tid, s.file || ' ' || s.function FROM call c JOIN site s ON s.id = c.site"
+rows() { $o sql --csv "$1" "$counted" | tail -n +2 | sort; }
+same() { # sentence, the merged recording, those that it was merged of
+	what=$1 merged=$2
+	shift 2
+	is "$what" "$(rows "$merged")" "$(for f in "$@"; do rows "$f"; done | sort)"
+}
+$o merge -o both.obs run1.obs run1001.obs 2>/dev/null
+same "runs of a host keep their stacks, names, connections and probes" both.obs run1.obs run1001.obs
+is "what is the same has one id" "$(ask both.obs "SELECT count(*) FROM site UNION ALL SELECT count(*) FROM request_name")" "3 3 "
+$o merge -o three.obs run2001.obs run1001.obs run1.obs 2>/dev/null
+same "so do three" three.obs run1.obs run1001.obs run2001.obs
+$o merge -o third.obs run2001.obs both.obs 2>/dev/null
+same "and what was merged, merged again" third.obs run1.obs run1001.obs run2001.obs
+for n in 1 2; do # snapshots of one run, in flight mode: parts of them can follow each other
+	sed "s/info text=\"end=signal\"/info text=\"flight=$n\"/" run1.txt >flight$n.txt
+	"$pack" flight$n.txt flight$n.obs || failed "pack"
+done
+$o cut --to 9us -o flight1.part.obs flight1.obs 2>/dev/null
+$o cut --from 9us -o flight2.part.obs flight2.obs 2>/dev/null
+$o merge -o flight.obs flight1.part.obs flight2.part.obs 2>/dev/null
+same "and snapshots of one run" flight.obs flight1.part.obs flight2.part.obs
+# A process that only the first of them has: of it nothing is known in the gap and after it.
+for at in 1 11; do
+	cat >target$at.txt <<-PACK
+		@recorder
+		${at}000000000 0 info text="groups=core,syscalls,sched,requests"
+		${at}000000000 0 info text="boot_id=target"
+		${at}000000000 0 info text="targets=${at}00"
+		${at}000000001 0 info text="begin=${at}000000001"
+		${at}000000002 0 info text="snapshot_begin=${at}000000002"
+		${at}000000003 100 thread pid=100 state=83 comm="first"
+		${at}000000003 1100 thread pid=1100 state=83 comm="second"
+		${at}000000004 ${at}00 fd pid=${at}00 fd=5 mode=0140000 ino=$at family=2 role=2 socktype=1 sport=8$at dport=9
+		${at}000000005 0 info text="snapshot=${at}000000005"
+		${at}900000000 0 info text="stopped=${at}900000000"
+		@cpu 0
+		${at}100000000 0 switch next=${at}00
+		${at}100100000 ${at}00 syscall nr=read fd=5 ret=20
+		${at}100200000 ${at}00 syscall nr=write fd=5 ret=20
+		${at}800000000 ${at}00 syscall nr=read fd=5 ret=20
+		${at}800100000 ${at}00 switch next=7
+		${at}800200000 7 switch next=100
+	PACK
+	"$pack" target$at.txt target$at.obs || failed "pack"
+done
+$o merge -o targets.obs target1.obs target11.obs 2>/dev/null
+is "a request that nothing answered is that of the last recording" "$(ask targets.obs "SELECT pid FROM unanswered")" "1100 "
+is "no state is known of what is no target" "$(ask targets.obs "SELECT t.tid, s.name, t.ts / 1000000, t.dur / 1000000 FROM
+	thread_state t JOIN state s ON s.id=t.state WHERE t.ts + t.dur > 5000000000 ORDER BY t.tid, t.ts" | tr ' ' '\n' | grep '^100,')" \
+	"100,unknown,800,9199
+100,unknown,10000,899"
 exit $bad

@@ -2,82 +2,7 @@
 /* analyze/replay/stacks/, analyses profile and offcpu: names, processes, requests, waits. */
 #include "analyze/store/stacks/callstacks.h"
 #include "analyze/store/stacks/stack_brief.h"
-#include "tests/lib/loaded.h"
-#include "tests/lib/unit.h"
-
-/*
- * main > work > inner, main > idle > read in the C library, and the kernel's side of fsync. The
- * frame of idle has no symbol.
- */
-#define STACKS                                                                               \
-	"10 0 module id=1 kind=3 build_id0=0x1122334455667788 path=\"/srv/bin/app\"\n"       \
-	"10 0 module id=2 kind=1 path=\"[kernel]\"\n"                                        \
-	"10 0 module id=3 kind=3 path=\"/usr/lib/libc.so.6\"\n"                              \
-	"10 0 frame id=1 module=1 address=0x1000\n10 0 frame id=2 module=1 address=0x2000\n" \
-	"10 0 frame id=3 module=1 address=0x3000\n10 0 frame id=4 module=1 address=0x1234\n" \
-	"10 0 frame id=5 module=3 address=0x500\n10 0 frame id=6 module=2 address=0x600\n"   \
-	"10 0 frame id=7 module=2 address=0x700\n"                                           \
-	"10 0 stack id=1 frame=1\n10 0 stack id=2 caller=1 frame=2\n"                        \
-	"10 0 stack id=3 caller=2 frame=3\n10 0 stack id=4 caller=1 frame=4\n"               \
-	"10 0 stack id=5 caller=4 frame=5\n10 0 stack id=6 frame=6\n"                        \
-	"10 0 stack id=7 caller=6 frame=7\n"                                                 \
-	"9000 0 symbol frame=1 text=\"main\"\n"                                              \
-	"9000 0 symbol frame=2 line=12 text=\"work\\x09src/work.c\"\n"                       \
-	"9000 0 symbol frame=3 text=\"inner\"\n9000 0 symbol frame=5 text=\"read\"\n"        \
-	"9000 0 symbol frame=6 text=\"vfs_fsync\"\n"                                         \
-	"9000 0 symbol frame=7 text=\"jbd2_log_wait_commit.isra.0\"\n"
-
-#define HEAD                                                                              \
-	"@recorder\n0 0 info text=\"targets=all\"\n"                                      \
-	"1 0 info text=\"groups=core,syscalls,sched,cpu\"\n"                              \
-	"1 0 info text=\"stack_threshold=1000000\"\n"                                     \
-	"2 100 thread pid=100 state=83 comm=\"app\"\n"                                    \
-	"3 101 thread pid=100 state=83 comm=\"helper\"\n"                                 \
-	"4 0 request_name id=1 protocol=4 name=\"GET\"\n"                                 \
-	"4 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=2 socktype=1 sport=80\n" \
-	"4 100 fd pid=100 fd=6 mode=0140000 ino=78 family=2 role=2 socktype=1 sport=80\n" \
-	"8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"                 \
-	"9 0 info text=\"begin=9\"\n" STACKS "1_000_000_000 0 info text=\"stopped=1000000000\"\n"
-
-static sqlite3 *app(const char *events)
-{
-	struct err e = { 0 };
-	struct buf text = { 0 };
-
-	assert_int_equal(buf_printf(&text, &e, "%s@cpu 0\n%s", HEAD, events), 0);
-	return analysed(loaded_buf(&text), NULL);
-}
-
-#define NEW_NAMES \
-	"SELECT group_concat(name, ' ') FROM (SELECT name FROM v_frame WHERE id>7 ORDER BY id)"
-
-static void frames_have_the_names_of_their_functions(void **state)
-{
-	sqlite3 *db = app("1000 100 sample pid=100 user_stack=3 weight=10\n");
-
-	(void)state;
-	is_text(db, "SELECT group_concat(name, ' ') FROM (SELECT name FROM v_frame ORDER BY id)",
-		"main work inner app+0x1234 read vfs_fsync jbd2_log_wait_commit.isra.0");
-	is_text(db, "SELECT file || line FROM v_frame WHERE name='work'", "src/work.c12");
-	is_number(db, "SELECT sum(kernel) FROM v_frame", 2);
-	is_text(db, "SELECT build_id FROM module WHERE id=1",
-		"1122334455667788000000000000000000000000");
-	is_text(db, "SELECT user_stack FROM v_sample", "main;work;inner");
-	is_null(db, "SELECT kernel_stack FROM v_sample");
-	db_close(db);
-}
-
-static void files_without_a_path_have_their_build_id(void **state)
-{
-	sqlite3 *db = app("20 0 module id=8 kind=3 build_id0=0x9f3c2a7100112233\n"
-			  "20 0 module id=9 kind=3\n"
-			  "20 0 frame id=8 module=8 address=0x14cd\n"
-			  "20 0 frame id=9 module=9 address=0x14cd\n20 0 frame id=10\n");
-
-	(void)state;
-	is_text(db, NEW_NAMES, "[9f3c2a71]+0x14cd [unknown]+0x14cd [unknown]");
-	db_close(db);
-}
+#include "tests/lib/callstacked.h"
 
 /* Ids that name each other, or nothing, or twice. */
 static void stacks_are_no_circles(void **state)
@@ -158,7 +83,6 @@ static void profile_counts_self_and_total(void **state)
 #define METRIC(analysis, metric, subject)                                          \
 	"SELECT value FROM metric WHERE analysis='" analysis "' AND name='" metric \
 	"' AND subject LIKE '" subject "'"
-#define PROFILE(metric, function) METRIC("profile", metric, "% " function)
 	is_number(db, PROFILE("self", "inner"), 60);
 	is_number(db, PROFILE("total", "work (work.c:12)"), 80);
 	is_number(db, PROFILE("self", "work (work.c:12)"), 20);
@@ -170,26 +94,6 @@ static void profile_counts_self_and_total(void **state)
 		"SELECT low FROM metric WHERE analysis='profile' AND name='self' ORDER BY value DESC",
 		30, 35);
 	is_number(db, FINDING_VALUE("profile_stacks", "incomplete", "v.number"), 20);
-	db_close(db);
-}
-
-/* Addresses of one function are one row; what a recording says of its start may be wrong. */
-static void functions_without_a_name_are_one_each(void **state)
-{
-	sqlite3 *db = app("20 0 frame id=8 module=1 address=0x5010 offset=0x10\n"
-			  "20 0 frame id=9 module=1 address=0x5024 offset=0x24\n"
-			  "20 0 frame id=10 module=1 address=0x10 offset=0x20\n"
-			  "20 0 frame id=11 module=1 address=0x2004 offset=4\n"
-			  "20 0 symbol frame=11 text=\"work\"\n"
-			  "20 0 stack id=8 frame=8\n20 0 stack id=9 frame=9\n"
-			  "1000 100 sample pid=100 user_stack=8 weight=10\n"
-			  "1010 100 sample pid=100 user_stack=9 weight=10\n");
-
-	(void)state;
-	is_text(db, NEW_NAMES, "app+0x5000 app+0x5000 app+0x10 work");
-	is_number(db, "SELECT address FROM frame WHERE id=9", 0x5024);
-	is_number(db, "SELECT count(*) FROM frame WHERE start IS NULL AND id IN (4, 10)", 2);
-	is_number(db, PROFILE("self", "app+0x5000"), 100);
 	db_close(db);
 }
 
@@ -475,9 +379,6 @@ static void a_brief_path_has_what_is_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_have_the_names_of_their_functions),
-		cmocka_unit_test(functions_without_a_name_are_one_each),
-		cmocka_unit_test(files_without_a_path_have_their_build_id),
 		cmocka_unit_test(stacks_are_no_circles),
 		cmocka_unit_test(samples_end_before_the_system_call),
 		cmocka_unit_test(samples_belong_to_the_request_answered_next),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* analyze/compare/compare_pauses.c: the cause of pauses goes from a recording to a comparison. */
+/* Comparisons: the cause of pauses goes from a recording to them; factors in their tables. */
 #include "tests/lib/unit.h"
 
 #include "analyze/compare/compare_pauses.h"
+#include "analyze/render/compare_cells.h"
 #include "tests/lib/loaded.h"
 
 static sqlite3 *empty(const char *rows)
@@ -46,10 +47,52 @@ static void the_cause_on_the_side_after_is_put(void **state)
 	db_close(to);
 }
 
+/* The cell of the factor in the first table. */
+static int take_factor(void *arg, const struct cells *t, struct err *e)
+{
+	char **text = arg;
+
+	(void)e;
+	if (!*text)
+		*text = strdup(t->cells[1][3]);
+	return 0;
+}
+
+static void a_table_writes_factors_as_sentences_do(void **state)
+{
+	static const struct {
+		const char *numbers, *want;
+	} cases[] = {
+		{ "1.49, 1.43, 1.553", "x1.49 (1.43..1.55)" },
+		{ "5.97, 1e-30, 5.5e30", "x5.97 (0.00..>10000)" },
+		{ "2e4, 1.5e4, 3e4", "> x10000 (>10000..>10000)" },
+	};
+	char sql[200], *text;
+	struct err e = { 0 };
+	sqlite3 *db;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(
+			sql, sizeof(sql),
+			"INSERT INTO change(kind, comm, what, name, unit, before, after, ratio, low,"
+			" high) VALUES('service', 's', 'request', 'request p50', 'ns', 1, 2, %s)",
+			cases[i].numbers);
+		db = empty(sql);
+		text = NULL;
+		assert_int_equal(compare_cells(db, 0.05, true, take_factor, &text, &e), 0);
+		assert_string_equal(text, cases[i].want);
+		free(text);
+		db_close(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_cause_on_the_side_after_is_put),
+		T(a_table_writes_factors_as_sentences_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,21 @@ static sqlite3 *compared(struct plan before, struct plan after)
 
 #define NAMED "SELECT count(*) FROM finding WHERE kind LIKE 'compare_waits_%'"
 
+/* Lines of the caption, none of which leaves the picture of 1200 pixels. */
+static int caption_lines(const char *svg)
+{
+	static const char begin[] = "<text class=\"h\"";
+	const char *at = svg, *text;
+	int n = 0;
+
+	for (; (at = strstr(at, begin)); n++) {
+		text = strchr(at, '>') + 1;
+		at = strchr(text, '<');
+		assert_in_range(at - text, 1, 150);
+	}
+	return n;
+}
+
 static void the_place_of_new_waits_is_named(void **state)
 {
 	sqlite3 *db = compared((struct plan){ 100, 0, 2 * MS, 20 * MS, 1, 1 },
@@ -104,6 +119,7 @@ static void the_place_of_new_waits_is_named(void **state)
 		"inconclusive");
 	assert_int_equal(flame_draw(&svg, db, flame_named("flame-compare-offcpu"), true, &e), 1);
 	assert_non_null(strstr(svg.data, ">lock"));
+	assert_true(caption_lines(svg.data) == 2);
 	buf_free(&svg);
 	db_close(db);
 	/* and the other way round */

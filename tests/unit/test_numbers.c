@@ -127,6 +127,28 @@ static void numbers_for_people(void **state)
 	}
 }
 
+/* In sentences and in tables. */
+static void factors_have_a_limit(void **state)
+{
+	static const struct {
+		double v;
+		const char *want;
+		bool precise;
+	} cases[] = {
+		{ 0, "0.00", true },	    { 1.754, "1.75", true },  { 17.54, "17.5", true },
+		{ 175.4, "175", true },	    { 10000, "10000", true }, { 10001, "10000", false },
+		{ 5.5e30, "10000", false },
+	};
+	char text[32];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(factor_text(text, sizeof(text), cases[i].v), cases[i].precise);
+		assert_string_equal(text, cases[i].want);
+	}
+}
+
 /* Expects the values of odd numbers one after the other; fails at the 100th. */
 static int on_value(void *arg, void *value, struct err *e)
 {
@@ -414,6 +436,7 @@ int main(void)
 		T(numbers_with_all_digits),
 		T(histograms_keep_every_value),
 		T(numbers_for_people),
+		T(factors_have_a_limit),
 		T(idmap_finds_what_was_put),
 		T(bulk_rows_arrive),
 		T(sums_do_not_fail),

@@ -279,14 +279,16 @@ static int end_not_shown(void *arg, void *value, struct err *e)
 	struct file *f;
 	s64 fd;
 
-	for (fd = 0; t->snapshot >= r->resnapshot && (f = fdmap_next(&t->files, &fd)); fd++)
+	for (fd = 0; (p->left || t->snapshot >= r->resnapshot) && (f = fdmap_next(&t->files, &fd));
+	     fd++)
 		if (f->since < r->resnapshot && f->snapshot < r->resnapshot &&
 		    file_end(r, p, fd, r->resnapshot, e) < 0)
 			return ERR_FAIL;
 	return 0;
 }
 
-/* What a later snapshot of a process did not show is closed: its end was lost. */
+/* What a later snapshot of a process did not show is closed: its end was lost. So it is of a
+ * process that is no target of a later recording, after a gap. */
 static int fds_on_info(struct replay *r, const struct record *rec, struct err *e)
 {
 	static const char begins[] = "snapshot_begin=", ends[] = "snapshot=";

@@ -193,7 +193,7 @@ static int thread_row(struct replay *r, const struct thread *t, u64 ts, bool end
 {
 	struct name comm = name_of(t->comm[0] ? t->comm : t->process->comm);
 	/* seen only as a neighbour of others: its time is not known */
-	bool known = t->tracked;
+	bool known = t->tracked || t->left;
 	struct row_thread row = {
 		.tid = t->tid,
 		.pid = t->process->pid,

@@ -170,7 +170,7 @@ static int states_on_fork(struct replay *r, const struct record *rec, struct err
 }
 
 /* The thread's first event is at hand: what it must have been doing since the beginning. */
-static void states_first(struct replay *r, struct thread *t, enum state state)
+void states_first(struct replay *r, struct thread *t, enum state state)
 {
 	t->seen = true;
 	t->state = state;
@@ -179,7 +179,7 @@ static void states_first(struct replay *r, struct thread *t, enum state state)
 }
 
 /* The thread's last known state cannot be followed by what happens now. */
-static void contradiction(struct replay *r, struct thread *t, u64 ts)
+void states_contradict(struct replay *r, struct thread *t, u64 ts)
 {
 	t->defects++;
 	emit(r, t, STATE_unknown, t->since, ts, NULL, BULK_NULL, BULK_NULL);
@@ -195,7 +195,7 @@ static int leave_cpu(struct replay *r, struct thread *t, const struct record *re
 	if (!t->seen)
 		states_first(r, t, STATE_run);
 	if (t->state != STATE_run)
-		contradiction(r, t, rec->ts);
+		states_contradict(r, t, rec->ts);
 	t->cpu = rec->stream;
 	cpu_leave(r, t, rec->ts);
 	emit(r, t, STATE_run, t->since, rec->ts, NULL, BULK_NULL, BULK_NULL);
@@ -229,7 +229,7 @@ static void unwoken(struct replay *r, struct thread *t, u64 ts)
 	if (sleeping_of(t)->early_wake) /* woken on the way to sleep */
 		emit(r, t, STATE_woken, t->since, ts, &w, BULK_NULL, BULK_NULL);
 	else if (loss_overlaps(r, t->since, ts))
-		contradiction(r, t, ts);
+		states_contradict(r, t, ts);
 	else /* a pending signal kept it awake */
 		emit(r, t, STATE_preempted, t->since, ts, NULL, BULK_NULL, BULK_NULL);
 }
@@ -257,7 +257,7 @@ static int enter_cpu(struct replay *r, struct thread *t, const struct record *re
 
 	if (!t->seen && t->snapshot && t->snapshot != 'R') {
 		states_first(r, t, STATE_unknown);
-		contradiction(r, t, rec->ts);
+		states_contradict(r, t, rec->ts);
 	} else if (!t->seen) {
 		states_first(r, t, STATE_woken);
 	}
@@ -276,7 +276,7 @@ static int enter_cpu(struct replay *r, struct thread *t, const struct record *re
 		unwoken(r, t, rec->ts);
 		break;
 	default:
-		contradiction(r, t, rec->ts);
+		states_contradict(r, t, rec->ts);
 	}
 	t->state = STATE_run;
 	t->since = rec->ts;
@@ -295,7 +295,7 @@ static void check_cpu(struct replay *r, const struct record *rec, u32 next)
 		*running && *running != rec->tid ? idmap_get(&r->threads, *running) : NULL;
 
 	if (t && t->tracked && t->state == STATE_run && t->cpu == rec->stream) {
-		contradiction(r, t, rec->ts); /* not to be counted as time on a CPU */
+		states_contradict(r, t, rec->ts); /* not to be counted as time on a CPU */
 		cpu_leave(r, t, rec->ts);
 		cpu_inactive(r, t, rec->ts);
 		t->state = STATE_unknown;
@@ -438,7 +438,7 @@ static int states_thread_end(struct replay *r, struct thread *t, u64 ts, struct 
 {
 	struct sleeping *s = sleeping_of(t);
 
-	if (!t->tracked || !has_group(r, GROUP_sched))
+	if ((!t->tracked && !t->left) || !has_group(r, GROUP_sched))
 		return 0;
 	if (!t->seen)
 		silent(r, t);

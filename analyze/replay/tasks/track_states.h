@@ -50,3 +50,10 @@ static inline struct sleeping *sleeping_of(const struct thread *t)
  * were in that call, older ones in none. Afterwards its clocks are exact up to now.
  */
 int states_settle(struct replay *r, struct thread *t, const struct inside *in, struct err *e);
+
+/* What its state was cannot be followed by what happens at ts: it is not known. */
+void states_contradict(struct replay *r, struct thread *t, u64 ts);
+
+/* Nothing was seen of it yet: it was in this state since the recording began, or since it started.
+ */
+void states_first(struct replay *r, struct thread *t, enum state state);

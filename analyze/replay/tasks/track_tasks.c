@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Threads and processes: who exists, whose child it is, what it is called. */
+#include "analyze/replay/track_loss.h"
 #include "threads.h"
 #include "track_cpu.h"
 #include "track_shares.h"
+#include "track_states.h"
 
 #include <string.h>
 
@@ -33,13 +35,32 @@ static void take_names(struct thread *t, const struct ev_thread *ev, const struc
 	task_set_cmdline(p, rec->tail, rec->tail_len);
 }
 
+/* Recordings that were merged have targets of their own: of the others nothing is known then. */
+static void now_left(struct replay *r, struct thread *t)
+{
+	if (!t->seen)
+		states_first(r, t, STATE_unknown);
+	states_contradict(r, t, r->resnapshot);
+	if (t->state == STATE_run)
+		cpu_leave(r, t, r->resnapshot);
+	cpu_inactive(r, t, r->resnapshot);
+	t->state = STATE_unknown;
+	t->tracked = false;
+	t->left = t->process->left = true;
+}
+
 /* A later snapshot: the thread may have become a target; what it did before is not known. */
 static void thread_again(struct replay *r, struct thread *t, const struct record *rec)
 {
 	const struct ev_thread *ev = rec->event;
 
-	if (ev->target)
+	if (ev->target) {
+		t->tracked |= t->left;
+		t->left = t->process->left = false;
 		now_tracked(t, r->resnapshot);
+	} else if (t->tracked && !r->everything && loss_has_gaps(r)) {
+		now_left(r, t);
+	}
 	take_names(t, ev, rec);
 }
 
