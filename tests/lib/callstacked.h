@@ -49,4 +49,7 @@ static inline sqlite3 *app(const char *events)
 	return analysed(loaded_buf(&text), NULL);
 }
 
+#define METRIC(analysis, metric, subject)                                          \
+	"SELECT value FROM metric WHERE analysis='" analysis "' AND name='" metric \
+	"' AND subject LIKE '" subject "'"
 #define PROFILE(metric, function) METRIC("profile", metric, "% " function)

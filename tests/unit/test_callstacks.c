@@ -80,9 +80,6 @@ static void profile_counts_self_and_total(void **state)
 		    "@times 2 10 0\n3000 100 sample pid=100 user_stack=4 weight=10 flags=1\n");
 
 	(void)state;
-#define METRIC(analysis, metric, subject)                                          \
-	"SELECT value FROM metric WHERE analysis='" analysis "' AND name='" metric \
-	"' AND subject LIKE '" subject "'"
 	is_number(db, PROFILE("self", "inner"), 60);
 	is_number(db, PROFILE("total", "work (work.c:12)"), 80);
 	is_number(db, PROFILE("self", "work (work.c:12)"), 20);
