@@ -92,12 +92,12 @@ int screen_others(struct screen *s, sqlite3 *db, struct err *e)
 	return ret < 0 ? ret : buf_printf(&s->others, e, " (-a verdict).");
 }
 
-/* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
- * they are said next to any problem, as more errors are that harm less. */
 #define SAID_ANYWAY                                                                            \
 	"'verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then'," \
 	" 'verdict_new_name'"
 
+/* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
+ * they are said next to any problem, as more errors are that harm less. */
 int screen_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =

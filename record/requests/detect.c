@@ -108,7 +108,7 @@ static bool is_frame(const u8 *b, u32 len, u32 id)
 	};
 	u8 type = b[3];
 
-	if (type >= sizeof(types) / sizeof(types[0]) || (b[4] & ~types[type].flags))
+	if (type >= sizeof(types) / sizeof(types[0]) || (b[4] & ~types[type].flags) || b[5] & 0x80)
 		return false;
 	return len >= types[type].least && len <= types[type].most && !(len % types[type].unit) &&
 	       (types[type].stream == 2 ? !id || (id & 1)
@@ -116,9 +116,13 @@ static bool is_frame(const u8 *b, u32 len, u32 id)
 					: !id);
 }
 
-/* Frames of HTTP/2 that fill these bytes, in the middle of a connection. */
+/*
+ * Frames of HTTP/2 that fill these bytes, in the middle of a connection: one at least is not DATA,
+ * whose type and flags may be 0, as the bytes of any number are.
+ */
 static bool is_http2(const u8 *b, size_t n)
 {
+	bool other = false;
 	size_t at = 0;
 	u32 len;
 
@@ -126,9 +130,10 @@ static bool is_http2(const u8 *b, size_t n)
 		len = be32(b + at) >> 8;
 		if (!is_frame(b + at, len, be32(b + at + 5)) || len > n - at - 9)
 			return false;
+		other |= b[at + 3] != 0;
 		at += 9 + len;
 	}
-	return n && at == n;
+	return other && at == n;
 }
 
 enum protocol protocol_detect(const u8 *b, size_t n, bool start)

@@ -110,9 +110,12 @@ static void a_queue_that_grows_is_slower(void **state)
 	is_verdict(db, "problem", "slower");
 	is_within(db, "SELECT start FROM verdict", 4e9, 4.5e9);
 	db_close(db);
-	/* it answers these; or the queue drains */
+	/* it answers these; or the queue drains: no longer than that */
 	db = with_more(120, 9, 60);
 	is_number(db, "SELECT count(*) FROM verdict WHERE status='problem'", 0);
+	db_close(db);
+	db = with_more(190, 5, 60);
+	is_below(db, "SELECT coalesce(max(end), 0) FROM verdict_range", 7e9);
 	db_close(db);
 }
 

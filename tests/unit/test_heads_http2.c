@@ -44,11 +44,13 @@ static void http2_is_known_from_the_middle(void **state)
 		{ "\0\0\x07\x06\0\0\0\0\0ABCDEFG", 16 },    /* length */
 		{ "\0\0\x08\x06\0\0\0\0\x01"
 		  "ABCDEFGH",
-		  17 },					      /* stream */
-		{ "\0\0\x08\x06\0\x80\0\0\0ABCDEFGH", 17 },   /* reserved bit */
-		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFG", 16 },      /* cut */
-		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFGHI", 18 },    /* more */
-		{ "\0\0\x04\x05\0\0\0\0\x01\0\0\0\x02", 13 }, /* a promise of a client */
+		  17 },						    /* stream */
+		{ "\0\0\x08\x06\0\x80\0\0\0ABCDEFGH", 17 },	    /* reserved bit */
+		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFG", 16 },	    /* cut */
+		{ "\0\0\x08\x06\0\0\0\0\0ABCDEFGHI", 18 },	    /* more */
+		{ "\0\0\x04\x05\0\0\0\0\x01\0\0\0\x02", 13 },	    /* a promise of a client */
+		{ "\0\0\x03\x01\x05\x80\0\0\x09\x82\x86\x84", 12 }, /* reserved bit of a stream */
+		{ "\0\0\0\0\0\0\0\0\x01", 9 }, /* DATA alone: a number and an odd byte */
 		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9 },
 		{ "\0", 1 },
 	};

@@ -27,6 +27,7 @@ struct server {
 	long kept;	/* for so long, */
 	bool kept_busy; /* without an answer */
 	long missing;	/* from then on worker 3 takes none; 0: never */
+	bool awaits;	/* and waits for an answer of another server */
 	long pauses;	/* ns that a client waits before it asks again, at most */
 };
 
@@ -122,6 +123,24 @@ static int next_worker(const struct run *r, int c)
 	return w;
 }
 
+/* Worker 3 sends to another server, and sleeps in its receive until the recording ends. */
+static void awaits(struct run *r, long from, long to)
+{
+	int tid = 200 + WORKERS;
+
+	r->x.cpu = 3;
+	pool_line(&r->x, from - 3000,
+		  "%d fd pid=%d fd=30 mode=0140000 ino=99999 family=2 role=3 socktype=1"
+		  " sport=5000 dport=99 daddr=10.0.0.5",
+		  tid, tid);
+	pool_line(&r->x, from - 1000, "0 switch next=%d", tid);
+	pool_line(&r->x, from, "%d switch next=0 state=1", tid);
+	pool_line(&r->x, to, "0 waking target=%d context=1", tid);
+	pool_line(&r->x, to + 1000, "0 switch next=%d", tid);
+	pool_line(&r->x, to + 2000, "%d syscall nr=recvfrom fd=30 ret=-4 dur=%ld", tid,
+		  to + 2500 - from);
+}
+
 static sqlite3 *judged(const struct server *s)
 {
 	struct run r = { .s = s };
@@ -159,6 +178,8 @@ static sqlite3 *judged(const struct server *s)
 		r.free_at[w] = end + 5000 + r.keeps;
 		r.at[c] = end + POOL_MS + (s->pauses ? rand() % s->pauses : 0);
 	}
+	if (s->awaits)
+		awaits(&r, s->missing + 250 * POOL_MS, (SECONDS * 1000 - 1) * POOL_MS);
 	db = pool_loaded(&x, &r.x, SECONDS * 1000 * POOL_MS);
 	analysed(db, "pauses");
 	return analysed(db, "verdict");
@@ -275,31 +296,38 @@ static void they_are_from_a_moment_on(void **state)
 	db_close(db);
 }
 
-/* One of them has waited for another server since 3.2 s, in a request; or for its next news. */
+/*
+ * One of them has waited for another server since 3.2 s, in a request; or for its next news, or its
+ * thread does not wait for it: nothing reads what a log's server would send.
+ */
 static void a_silent_server_takes_one_away(void **state)
 {
+	static const struct {
+		int answered;
+		bool awaits;
+	} cases[] = { { 0, true }, { 1, true }, { 0, false } };
 	static const char missing[] =
 		"INSERT INTO unanswered(ts, read, pid, tid, fd, service, client, name, answered)"
 		" SELECT 3100000000, 3100000000, pid, pid, 5, id, 0, 2, 0 FROM service WHERE pid=204;"
 		"INSERT INTO upstream_unanswered VALUES(3200000000, 204, 204, 30, 1, %d, 0, 0, NULL);"
 		"INSERT INTO fd(pid, fd, ts, kind, role, remote) VALUES(204, 30, 3150000000, 'socket',"
 		" 'connected', '10.0.0.5:99'); DELETE FROM finding_value; DELETE FROM finding";
-	char facts[sizeof(missing)];
-	int answered;
+	char facts[sizeof(missing) + 16];
+	size_t i;
 
 	(void)state;
-	for (answered = 0; answered < 2; answered++) {
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		sqlite3 *db = judged(&(struct server){ .clients = 3,
 						       .work = 20 * POOL_MS,
 						       .slow_from = SECONDS * 500 * POOL_MS,
 						       .missing = SECONDS * 500 * POOL_MS,
+						       .awaits = cases[i].awaits,
 						       .more = 15 });
 
-		snprintf(facts, sizeof(facts), missing, answered);
+		snprintf(facts, sizeof(facts), missing, cases[i].answered);
 		analysed(changed(db, facts), "verdict");
-		is_number(db, "SELECT count(*) FROM finding WHERE kind='connect_unanswered'",
-			  !answered);
-		if (!answered)
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='connect_unanswered'", !i);
+		if (!i)
 			is_text(db, OF_POOL("connect_unanswered", "address", "v.text"),
 				"10.0.0.5:99");
 		db_close(db);

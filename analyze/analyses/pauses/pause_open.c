@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which request was open in the pauses? Tasks of a runtime that are no threads wait for each other,
- * and no wait of a thread shows for which: in each pause, the first of the requests that waited is
- * the one that arrived first, and was answered as the pause ended. That most of them have one name
+ * Which request was open in the pauses? Where tasks of a runtime are no threads, or no thread that
+ * is recorded explains them, it shows what the others may wait for: in each pause, of the requests
+ * that arrived as it began and waited, the first, if its answer ended it. That most have one name
  * is no chance if fewer of all requests have it, and if one is open for less of the time outside
  * the pauses: of these two shares the larger one is how often one is the first by chance. Any name
  * could be the one that is found, so there are as many chances as names.
@@ -23,7 +23,7 @@
 /* A pause, and the first of its requests. */
 struct held {
 	s64 start, end;
-	s64 arrived, name; /* name 0: none */
+	s64 arrived, name; /* name 0: none, or its answer did not end the pause */
 };
 
 /* Time in one of the pauses or several; paused: in those up to its end. */
@@ -118,24 +118,22 @@ static int take_first(void *arg, s64 rowid, const void *request, struct err *e)
 	const struct row_request *row = request;
 	struct open_in *o = arg;
 	s64 arrived = row->ts - (s64)row->queued, end = row->ts + row->dur;
-	int i = first_after(o, arrived - (s64)(EDGE * (double)o->longest));
+	s64 edge = (s64)(EDGE * (double)o->longest);
+	int i = first_after(o, arrived - edge);
 
 	(void)rowid;
 	o->requests++;
-	if (row->name == BULK_NULL)
-		return 0;
-	for (; i < o->n && o->v[i].start < end; i++) {
+	for (; i < o->n && o->v[i].start <= arrived + edge; i++) {
 		struct held *p = &o->v[i];
-		s64 length = p->end - p->start, edge = (s64)(EDGE * (double)length);
 
-		if (arrived < p->start - length || arrived > p->start + edge ||
-		    end < p->end - edge || end > p->end + edge ||
-		    (p->name && p->arrived <= arrived))
+		edge = (s64)(EDGE * (double)(p->end - p->start));
+		if (arrived < p->start - edge || arrived > p->start + edge || end < p->end - edge ||
+		    (p->arrived && p->arrived <= arrived))
 			continue;
 		p->arrived = arrived;
-		p->name = row->name;
+		p->name = row->name == BULK_NULL || end > p->end + edge ? 0 : row->name;
 	}
-	return idmap_put(&o->names, (u64)row->name, o, TASK_LIMIT, e);
+	return row->name == BULK_NULL ? 0 : idmap_put(&o->names, (u64)row->name, o, TASK_LIMIT, e);
 }
 
 static int take_open(void *arg, s64 rowid, const void *request, struct err *e)

@@ -39,7 +39,7 @@ struct helpers {
 struct helper {
 	s64 tid;
 	double work; /* ns */
-	bool polls;  /* it gets its work in poll */
+	s64 polls;   /* its sleeps in poll that serving threads ended, less those on a futex */
 };
 
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
@@ -81,24 +81,27 @@ static int add_idle(struct helpers *h, s64 from, s64 to, struct err *e)
 	return 0;
 }
 
-/* A thread that serves ended a sleep in poll: the helper is an event loop as well. */
+/* A thread that serves ended most of its sleeps in poll: the helper is an event loop as well. */
 static int on_poll(void *arg, s64 rowid, const void *state, struct err *e)
 {
 	const struct row_thread_state *row = state;
 	struct helpers *h = arg;
-	struct helper *of = row->state == STATE_poll ? idmap_get(&h->of, (u64)row->tid) : NULL;
+	struct helper *of = row->state == STATE_poll || row->state == STATE_futex
+				    ? idmap_get(&h->of, (u64)row->tid)
+				    : NULL;
 
 	(void)rowid;
 	(void)e;
-	if (of && row->waker != BULK_NULL && idmap_get(&h->o.serving, (u64)row->waker))
-		of->polls = true;
+	if (of && row->waker != BULK_NULL && idmap_get(&h->o.serving, (u64)row->waker) &&
+	    (row->state == STATE_poll || !idmap_get(&h->locks, (u64)row->object)))
+		of->polls += row->state == STATE_poll ? 1 : -1;
 	return 0;
 }
 
 static bool is_idle(const struct helpers *h, const struct helper *of,
 		    const struct row_thread_state *row)
 {
-	if (of->polls)
+	if (of->polls > 0)
 		return row->state == STATE_poll;
 	return row->state == STATE_futex && !idmap_get(&h->locks, (u64)row->object);
 }
@@ -163,7 +166,8 @@ static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
 	if (ret == 0)
 		ret = rows_each(c->db, TABLE_thread_state,
 				COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state) |
-					COLUMN_OF(thread_state, waker),
+					COLUMN_OF(thread_state, waker) |
+					COLUMN_OF(thread_state, object),
 				on_poll, h, e);
 	if (ret == 0)
 		ret = rows_each(c->db, TABLE_thread_state,

@@ -235,19 +235,27 @@ static int take_missing(void *arg, sqlite3_stmt *q, struct err *e)
 	return buf_printf(&m->address, e, "%s", db_text(q, 2));
 }
 
-/* Until the end: the other server that most of them wait for. */
-static int put_missing(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
-		       struct err *e)
+/*
+ * Until the end: the other server that most of them wait for, as their last wait has it. The pool
+ * was full then.
+ */
+static int put_missing(struct analysis_ctx *c, const struct judged *j, const struct verdict_when *w,
+		       const struct limits *l, struct err *e)
 {
 	static const char sql[] =
 		"SELECT count(DISTINCT a.tid), min(a.ts), f.remote FROM unanswered u JOIN upstream_unanswered a ON"
 		" a.tid=u.tid AND a.ts >= u.read JOIN fd f ON f.pid=a.pid AND f.fd=a.fd AND f.ts <= a.ts AND f.end IS"
 		" NULL WHERE u.service IN (SELECT id FROM service WHERE server=?1) AND coalesce(u.name, 0) NOT IN"
 		" (SELECT id FROM request_name WHERE awaits(protocol, name)) AND NOT a.answered AND NOT a.closed AND"
-		" NOT a.datagram AND ?2 - a.ts >= ?3 GROUP BY f.remote ORDER BY 1 DESC, 2 LIMIT 1";
+		" NOT a.datagram AND ?2 - a.ts >= ?3 AND f.remote<>'' AND a.tid IN (SELECT s.tid FROM thread_state s"
+		" WHERE s.state=state_id('client') AND s.ts + s.dur >= ?2 - ?3 AND s.dur >= ?3) GROUP BY f.remote ORDER BY 1"
+		" DESC, 2 LIMIT 1";
+	bool full = w->all || (w->n && w->v[w->n - 1][1] >= (double)c->duration - j->width);
 	struct missing m = { 0 };
-	int ret = db_each(c->db, e, take_missing, &m, sql, "iid", j->about.id, c->duration,
-			  fmax(l->pause, DUE_LEAST));
+	int ret = full && !(j->connect.n > 0)
+			  ? db_each(c->db, e, take_missing, &m, sql, "iid", j->about.id,
+				    c->duration, fmax(l->pause, DUE_LEAST))
+			  : 0;
 	const struct value values[] = {
 		VALUE_NUMBER("n", m.n, ""),
 		VALUE_TEXT("address", m.address.data),
@@ -271,7 +279,8 @@ int verdict_pool(struct analysis_ctx *c, const struct judged *j, const struct ve
 	struct pool_sums s = { 0 };
 	int ret = read_pool(&s, c, j, w, l, e);
 
-	if (ret > 0 && (put_pool(c, j, &s, j->finding, NULL, e) < 0 || put_missing(c, j, l, e) < 0))
+	if (ret > 0 &&
+	    (put_pool(c, j, &s, j->finding, NULL, e) < 0 || put_missing(c, j, w, l, e) < 0))
 		ret = ERR_FAIL;
 	free_sums(&s);
 	return ret;

@@ -392,14 +392,6 @@ int verdict_same(const struct judged *j, double start, double end, const struct 
 	return isnan(upper) ? -1 : upper < log(l->factor) || added < l->latency;
 }
 
-void verdict_forget_change(struct judged *j)
-{
-	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
-	j->n = j->ranges = 0;
-	free(j->names);
-	j->names = NULL;
-}
-
 /* Sides that were not found by levels: each window has the mean of those of its side. */
 static void level_sides(struct levels *v)
 {
@@ -443,25 +435,34 @@ static int start_at_quota(struct analysis_ctx *c, struct judged *j, const struct
 	return ret < 0 ? ret : 1;
 }
 
-/* Of a queue that grows until the end: by the typical request, as the mean of few is. */
-static bool change_grows(struct judged *j, const struct limits *l)
+/* Of a queue that grows until the end: by the typical request, as the mean of few is. 1: found. */
+static int change_grows(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			struct err *e)
 {
 	const struct scaled typical = { .by = BY_TYPICAL };
 	struct levels v = { .n = 0 };
-	int first;
+	bool load = false;
+	int first, ret;
 
 	if (j->given)
-		return false;
+		return 0;
 	take_windows(j, &typical, &v);
 	levels_find(&v, log(l->factor));
 	levels_skip_edges(&v, j);
 	first = verdict_grows(j, &v);
 	if (first < 0 || !judge_levels(j, &v, &typical, l, 0))
-		return false;
+		return 0;
+	ret = verdict_is_load(c, j, &v, l, &load, e);
+	if (load) {
+		verdict_forget_change(j);
+		j->added = 0;
+	}
+	if (ret < 0 || load)
+		return ret;
 	for (; first < v.n; first++) /* it began to grow before it was never empty */
 		v.slow[first] = true;
 	find_range(j, &v, &typical, low_mean(j, &v));
-	return true;
+	return 1;
 }
 
 int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
@@ -495,5 +496,5 @@ int verdict_change(struct analysis_ctx *c, struct judged *j, const struct limits
 			least = log(l->factor); /* more splits are more chances */
 		} while (!j->given && levels_raise(&v));
 	}
-	return change_grows(j, l);
+	return change_grows(c, j, l, e);
 }

@@ -11,6 +11,8 @@
 #include "analyze/store/db.h"
 #include "analyze/store/request_rows.h"
 
+#include <stdlib.h>
+
 static bool hangs_at_the_end(const struct analysis_ctx *c, const struct judged *j)
 {
 	int i;
@@ -45,16 +47,28 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 	return 0;
 }
 
-/* Pauses while a queue grows that they do not explain. */
+void verdict_forget_change(struct judged *j)
+{
+	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
+	j->n = j->ranges = 0;
+	free(j->names);
+	j->names = NULL;
+}
+
+/*
+ * Pauses while a queue grows that they do not explain: the change lasts until the end, and its last
+ * request waited for longer than those of the change took on average.
+ */
 static bool grows_with_pauses(const struct analysis_ctx *c, const struct judged *j)
 {
+	double first = INFINITY;
 	int i;
 
 	for (i = 0; i < j->n_pauses; i++)
 		if (j->pauses[i].counts)
-			return !hangs_at_the_end(c, j) &&
-			       verdict_outlasts(j, (double)j->pauses[i].end);
-	return false;
+			first = fmin(first, (double)j->pauses[i].end);
+	return isfinite(first) && !hangs_at_the_end(c, j) && verdict_outlasts(j, first) &&
+	       j->chance.last_wait > j->slow && isnan(verdict_until(j, j->end));
 }
 
 double verdict_until(const struct judged *j, double end)

@@ -73,7 +73,7 @@ static bool is_new(const struct new_names *x, const struct arrivals *a)
 {
 	double left = (double)(x->last - a->first) / (double)(x->last - x->first);
 
-	return (double)x->names.n * pow(left, a->n) <= CHANCE_MOST;
+	return a->n >= DUE_ANSWERS && (double)x->names.n * pow(left, a->n) <= CHANCE_MOST;
 }
 
 static int put_new(struct analysis_ctx *c, const struct judged *j, double from, double to,

@@ -138,7 +138,8 @@ static void add_latency(struct named *one, const struct judged *j, sqlite3_stmt 
 	double end = sqlite3_column_double(q, 1), took = sqlite3_column_double(q, 2);
 
 	hist_add(inside(j, end) ? &one->in : &one->out, took > 0 ? (u64)took : 0);
-	if (inside(j, end) && end < j->start + j->width)
+	/* one that took far longer than the change was not delayed by it alone */
+	if (inside(j, end) && end < j->start + j->width && took <= 2 * j->slow)
 		one->first = fmin(one->first, end - took);
 }
 
