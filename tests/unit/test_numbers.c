@@ -330,8 +330,8 @@ static void tables_of_databases_must_be_tables(void **state)
 static void null_is_no_text_in_reports(void **state)
 {
 	static const char *const fills[] = {
-		"INSERT INTO recording(key) VALUES('duration_ns'),('file'),('host'),('start'),"
-		"('kernel'),('complete'),('sound'),('damaged_blocks'),('step_ns'),('targets')",
+		("INSERT INTO recording(key) VALUES('duration_ns'),('file'),('host'),('start'),"
+		 "('kernel'),('complete'),('sound'),('damaged_blocks'),('step_ns'),('targets')"),
 		"INSERT INTO metric(analysis, subject) VALUES('overview', 'x'),('rps', 'y')",
 		"INSERT INTO metric(analysis, name) VALUES('overview', 'run'),('rps', 'requests')",
 		"INSERT INTO metric(name) VALUES(NULL)",

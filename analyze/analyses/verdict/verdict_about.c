@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which requests a verdict is about. */
+/* Which requests a verdict is about, and in which time ranges. */
 #include "verdict_names.h"
 
 #include "analyze/store/db.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 bool verdict_in_ranges(const double (*range)[2], int n, double at)
 {
@@ -56,4 +59,12 @@ int verdict_ranges(struct analysis_ctx *c, const struct judged *j, int rank, str
 		ret = db_insert(c->db, TABLE_verdict_range, e, "idd", (s64)rank, j->range[i][0],
 				j->range[i][1]);
 	return ret;
+}
+
+void verdict_forget_change(struct judged *j)
+{
+	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
+	j->n = j->ranges = 0;
+	free(j->names);
+	j->names = NULL;
 }

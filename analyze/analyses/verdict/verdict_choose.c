@@ -11,8 +11,6 @@
 #include "analyze/store/db.h"
 #include "analyze/store/request_rows.h"
 
-#include <stdlib.h>
-
 static bool hangs_at_the_end(const struct analysis_ctx *c, const struct judged *j)
 {
 	int i;
@@ -45,14 +43,6 @@ static int spend_in_pauses(struct analysis_ctx *c, struct judged *j, struct err 
 		return ERR_FAIL;
 	j->spent += (double)until_end;
 	return 0;
-}
-
-void verdict_forget_change(struct judged *j)
-{
-	j->slow = j->baseline = j->ratio = j->ratio_low = j->ratio_high = j->start = j->end = NAN;
-	j->n = j->ranges = 0;
-	free(j->names);
-	j->names = NULL;
 }
 
 /*
