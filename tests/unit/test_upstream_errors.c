@@ -212,6 +212,7 @@ enum waits {
 	ALSO_GOOD,
 	GOOD_THEN,
 	LOST_ONCE,
+	FEW_ERRORS,
 	ONE_ERROR
 };
 
@@ -247,22 +248,29 @@ static enum waits asks_as(enum waits how, bool bad)
 	return how == GIVEN_UP && !bad ? TOO_LATE : how;
 }
 
+static bool fails(enum waits how, bool late, int i)
+{
+	if (how == ONE_ERROR)
+		return i == 300;
+	if (how == FEW_ERRORS)
+		return late && i % 10 == 0;
+	return late && (how == DATAGRAM || how == LOST_ONCE || i % 4 != 3);
+}
+
 static long answer_of(enum waits how, bool bad, bool slow, bool late, long t, long end)
 {
 	if (how == NEVER_ANSWERS || (late && (how == DATAGRAM || how == LOST_ONCE)))
 		return 0;
 	if (how == GIVEN_UP && bad)
 		return end - 20000;
-	if (how == ONE_ERROR && !bad)
-		return end - 20000;
-	return slow ? t + 15 * MS : t + 2 * MS;
+	return slow && (bad || how < FEW_ERRORS) ? t + 15 * MS : t + 2 * MS;
 }
 
 /*
  * Requests ask another server, which answers after 2 ms. From the middle on it takes 15 ms, and
  * they fail after 10; or it answers nothing. GOOD_THEN: also those that do not fail then.
- * LOST_ONCE: one question by datagram has no answer, later nothing is asked. ONE_ERROR: others are
- * slower.
+ * LOST_ONCE: one question by datagram has no answer, later nothing is asked. FEW_ERRORS, ONE_ERROR:
+ * others are slower, and wait for nothing.
  */
 static sqlite3 *waiting(enum waits how)
 {
@@ -280,11 +288,9 @@ static sqlite3 *waiting(enum waits how)
 		   " dport=7002 daddr=10.0.0.7\n@cpu 0\n");
 	for (t = 20 * MS; t < 9000 * MS; t += 20 * MS, i++) {
 		bool late = t >= (how == GOOD_THEN ? 7400 : 5000) * MS;
-		bool bad = how == ONE_ERROR
-				   ? i == 300
-				   : late && (how == DATAGRAM || how == LOST_ONCE || i % 4 != 3);
-		bool slow =
-			bad || how == ALSO_GOOD || (late && (how == GOOD_THEN || how == ONE_ERROR));
+		bool bad = fails(how, late, i);
+		bool slow = bad || how == ALSO_GOOD ||
+			    (late && (how == GOOD_THEN || how >= FEW_ERRORS));
 
 		end = t + (slow ? 10 * MS : 3 * MS);
 		ask(&x, 1, 100, t, t + 10000, end);
