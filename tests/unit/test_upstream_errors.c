@@ -142,9 +142,12 @@ static void connections_that_end_before_an_answer(void **state)
 
 /*
  * Each asks one upstream, which ends the connection after its answer; from the middle on the server
- * does, after its first read, and fails. always: from the start on, and some fail anyway.
+ * does, after its first read, and fails. Or it does from the start on, and some fail anyway; or it
+ * closes the connection much later.
  */
-static sqlite3 *not_read_further(bool always)
+enum closes { AT_ONCE, ALWAYS, LATER };
+
+static sqlite3 *not_read_further(enum closes how)
 {
 	struct buf x = { 0 };
 	struct err e = { 0 };
@@ -154,17 +157,24 @@ static sqlite3 *not_read_further(bool always)
 	begin_host(&x);
 	for (t = 20 * MS; t < 9000 * MS; t += 20 * MS, i++) {
 		bool bad = t >= 5000 * MS && i % 2;
+		int fd = 22 + i % 20;
 
+		if (how == LATER && i >= 16)
+			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n", t,
+				   22 + (i - 16) % 20);
 		buf_printf(&x, &e,
-			   "%ld 100 fd pid=100 fd=22 mode=0140000 ino=%d family=2 role=3"
+			   "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=3"
 			   " socktype=1 sport=%d dport=7003 daddr=10.0.0.7\n"
-			   "%ld 100 syscall nr=write fd=22 dur=1 ret=10\n"
-			   "%ld 100 syscall nr=read fd=22 dur=1 ret=%d\n",
-			   t + 20000, 5000 + i, 5000 + i, t + 30000, t + 40000, bad ? 4096 : 200);
-		if (!bad && !always)
-			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=22 dur=1 ret=0\n",
-				   t + 50000);
-		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=22 dur=1 ret=0\n", t + 60000);
+			   "%ld 100 syscall nr=write fd=%d dur=1 ret=10\n"
+			   "%ld 100 syscall nr=read fd=%d dur=1 ret=%d\n",
+			   t + 20000, fd, 5000 + i, 5000 + i, t + 30000, fd, t + 40000, fd,
+			   bad ? 4096 : 200);
+		if (!bad && how != ALWAYS)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=0\n", t + 50000,
+				   fd);
+		if (how != LATER)
+			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n",
+				   t + 60000, fd);
 		ask(&x, 1 + bad, 100, t + 10000, t + 15000, t + 80000);
 		if (bad)
 			buf_printf(&x, &e,
@@ -176,7 +186,8 @@ static sqlite3 *not_read_further(bool always)
 
 static void answers_that_are_not_read_further(void **state)
 {
-	sqlite3 *db = not_read_further(false);
+	sqlite3 *db = not_read_further(AT_ONCE);
+	enum closes how;
 
 	(void)state;
 	is_text(db, VERDICT, "problem errors");
@@ -184,13 +195,26 @@ static void answers_that_are_not_read_further(void **state)
 	is_number(db, VALUE("failing_first_read", "bytes"), 4096);
 	is_number(db, VALUE("failing_first_read", "before"), 200);
 	db_close(db);
-	db = not_read_further(true);
-	is_text(db, VERDICT, "problem errors");
-	is_number(db, N_OF("failing_first_read"), 0);
-	db_close(db);
+	for (how = ALWAYS; how <= LATER; how++) {
+		db = not_read_further(how);
+		is_text(db, VERDICT, "problem errors");
+		is_number(db, N_OF("failing_first_read"), 0);
+		db_close(db);
+	}
 }
 
-enum waits { TOO_LATE, GIVEN_UP, DATAGRAM, REPORTED, NEVER_ANSWERS, ALSO_GOOD };
+enum waits {
+	TOO_LATE,
+	GIVEN_UP,
+	DATAGRAM,
+	REPORTED,
+	NEVER_ANSWERS,
+	ALSO_GOOD,
+	GOOD_THEN,
+	LOST_ONCE,
+	FEW_ERRORS,
+	ONE_ERROR
+};
 
 /* A question of thread 103, which is answered, or its connection closed, then; 0: it is not. */
 static void question(struct buf *x, enum waits how, int i, long asked, long answer)
@@ -217,9 +241,36 @@ static void question(struct buf *x, enum waits how, int i, long asked, long answ
 	buf_printf(x, &e, "@cpu 0\n");
 }
 
+static enum waits asks_as(enum waits how, bool bad)
+{
+	if (how == LOST_ONCE)
+		return DATAGRAM;
+	return how == GIVEN_UP && !bad ? TOO_LATE : how;
+}
+
+static bool fails(enum waits how, bool late, int i)
+{
+	if (how == ONE_ERROR)
+		return i == 300;
+	if (how == FEW_ERRORS)
+		return late && i % 10 == 0;
+	return late && (how == DATAGRAM || how == LOST_ONCE || i % 4 != 3);
+}
+
+static long answer_of(enum waits how, bool bad, bool slow, bool late, long t, long end)
+{
+	if (how == NEVER_ANSWERS || (late && (how == DATAGRAM || how == LOST_ONCE)))
+		return 0;
+	if (how == GIVEN_UP && bad)
+		return end - 20000;
+	return slow && (bad || how < FEW_ERRORS) ? t + 15 * MS : t + 2 * MS;
+}
+
 /*
  * Requests ask another server, which answers after 2 ms. From the middle on it takes 15 ms, and
- * they fail after 10; or it answers nothing.
+ * they fail after 10; or it answers nothing. GOOD_THEN: also those that do not fail then.
+ * LOST_ONCE: one question by datagram has no answer, later nothing is asked. FEW_ERRORS, ONE_ERROR:
+ * others are slower, and wait for nothing.
  */
 static sqlite3 *waiting(enum waits how)
 {
@@ -236,8 +287,10 @@ static sqlite3 *waiting(enum waits how)
 		   "81 100 fd pid=100 fd=21 mode=0140000 ino=62 family=2 role=3 socktype=2 sport=6"
 		   " dport=7002 daddr=10.0.0.7\n@cpu 0\n");
 	for (t = 20 * MS; t < 9000 * MS; t += 20 * MS, i++) {
-		bool late = t >= 5000 * MS, bad = late && (how == DATAGRAM || i % 4 != 3);
-		bool slow = bad || how == ALSO_GOOD;
+		bool late = t >= (how == GOOD_THEN ? 7400 : 5000) * MS;
+		bool bad = fails(how, late, i);
+		bool slow = bad || how == ALSO_GOOD ||
+			    (late && (how == GOOD_THEN || how >= FEW_ERRORS));
 
 		end = t + (slow ? 10 * MS : 3 * MS);
 		ask(&x, 1, 100, t, t + 10000, end);
@@ -245,13 +298,12 @@ static sqlite3 *waiting(enum waits how)
 			buf_printf(&x, &e,
 				   "%ld 100 answer conn=1 pos=0 len=20 status=503 protocol=1\n",
 				   end);
+		if (how == LOST_ONCE && t > 5000 * MS)
+			continue;
 		if (how == REPORTED ? bad : how != NEVER_ANSWERS || late)
-			question(&x, how == GIVEN_UP && !bad ? TOO_LATE : how, i,
+			question(&x, asks_as(how, bad), i,
 				 how == REPORTED && bad ? end - MS : t + 100000,
-				 how == NEVER_ANSWERS || (how == DATAGRAM && late) ? 0
-				 : how == GIVEN_UP && bad			   ? end - 20000
-				 : slow						   ? t + 15 * MS
-										   : t + 2 * MS);
+				 answer_of(how, bad, slow, late, t, end));
 	}
 	return analysed(loaded_buf(&x), NULL);
 }
@@ -280,8 +332,9 @@ static void answers_that_come_too_late(void **state)
 		is_within(db, VALUE("verdict_errors_name", "start"), 4900 * MS, 5011 * MS);
 		db_close(db);
 	}
-	/* asked because of the error; nothing answers there ever; good answers wait as long */
-	for (how = REPORTED; how <= ALSO_GOOD; how++) {
+	/* asked because of the error; nothing answers there ever; good answers wait as long, always
+	 * or then; long before; next to slower requests */
+	for (how = REPORTED; how <= ONE_ERROR; how++) {
 		sqlite3 *db = waiting(how);
 
 		is_text(db, "SELECT status FROM verdict WHERE rank=1", "problem");

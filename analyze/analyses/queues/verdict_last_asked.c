@@ -5,7 +5,7 @@
  * sent. It is the cause if half of the errors or more come after one address, and next to no good
  * answer does: its answers, while others answer well; or connections to it that end before an
  * answer. Which end ended them: the last receive there was reset, read the end, or neither. Or the
- * server read its answer by one call only, and closed the connection: it did not want the rest.
+ * server read its answer by one call only, and closed the connection soon.
  */
 #include "verdict_queues.h"
 
@@ -25,6 +25,7 @@
 #define RARE	  0.1 /* of that share, of the good answers */
 #define ENDS_MOST 1000000
 #define KINDS	  128 /* of address and way to end */
+#define SOON	  1e8 /* ns from a receive to the close of its connection */
 
 enum exchange_end { ANSWERED, BY_RESET, BY_PEER, BY_SERVER, N_EXCHANGE_ENDS };
 
@@ -52,10 +53,12 @@ struct last_asked {
 	const struct judged *j;
 	struct fd_rows fds;
 	struct idmap services, threads;
-	struct idmap last; /* fd.rowid -> index of its last exchange + 1 */
+	/* fd.rowid -> index + 1: of the exchange that had no answer; of the last with an answer */
+	struct idmap broken, last;
 	struct exchange *v;
 	size_t n;
-	bool full; /* there are more: nothing is said */
+	bool full;	 /* there are more: nothing is said */
+	bool full_first; /* nothing of first receives */
 	struct after kinds[KINDS];
 	int n_kinds;
 	double requests[2], asked, asked_before;
@@ -63,15 +66,19 @@ struct last_asked {
 
 static int add(struct last_asked *x, struct exchange one, struct err *e)
 {
-	x->full |= x->n >= ENDS_MOST || x->last.n >= SOCKET_LIMIT;
+	bool answered = one.how == ANSWERED;
+	struct idmap *m = answered ? &x->last : &x->broken;
+
+	x->full |= x->n >= ENDS_MOST || (!answered && m->n >= SOCKET_LIMIT);
+	x->full_first |= answered && m->n >= SOCKET_LIMIT;
 	if (x->full)
 		return 0;
 	if (GROW(x->v, x->n, "exchanges", e) < 0)
 		return ERR_FAIL;
 	x->v[x->n++] = one;
-	return one.closed == INT64_MAX ? 0
-				       : idmap_put(&x->last, (u64)one.row, (void *)(uintptr_t)x->n,
-						   SOCKET_LIMIT, e);
+	if (answered && (one.closed == INT64_MAX || x->full_first))
+		return 0;
+	return idmap_put(m, (u64)one.row, (void *)(uintptr_t)x->n, SOCKET_LIMIT, e);
 }
 
 static int take_upstream(void *arg, s64 rowid, const void *upstream, struct err *e)
@@ -81,6 +88,7 @@ static int take_upstream(void *arg, s64 rowid, const void *upstream, struct err 
 	const struct fd_row *at = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
 
 	(void)rowid;
+	x->full_first |= row->lossy; /* its first receive may not be known */
 	return !at ? 0
 		   : add(x,
 			 (struct exchange){ .tid = row->tid,
@@ -117,7 +125,7 @@ static int take_receive(void *arg, s64 rowid, const void *call, struct err *e)
 	const struct syscall_desc *d = syscall_find((u8)row->abi, (u32)row->nr);
 	struct last_asked *x = arg;
 	const struct fd_row *at;
-	size_t i;
+	size_t i, k;
 
 	(void)rowid;
 	(void)e;
@@ -125,10 +133,11 @@ static int take_receive(void *arg, s64 rowid, const void *call, struct err *e)
 	    row->ret == BULK_NULL)
 		return 0;
 	at = fd_rows_at(&x->fds, (intptr_t)idmap_get(&x->threads, (u64)row->tid), row->fd, row->ts);
-	i = at ? (uintptr_t)idmap_get(&x->last, (u64)at->row) : 0;
-	if (i && x->v[i - 1].how == ANSWERED)
-		x->v[i - 1].first = row->ts + row->dur == x->v[i - 1].end;
-	else if (i && row->ret != -LINUX_EAGAIN)
+	i = at ? (uintptr_t)idmap_get(&x->broken, (u64)at->row) : 0;
+	k = at && !i ? (uintptr_t)idmap_get(&x->last, (u64)at->row) : 0;
+	if (k)
+		x->v[k - 1].first = row->ts + row->dur == x->v[k - 1].end;
+	if (i && row->ret != -LINUX_EAGAIN)
 		x->v[i - 1].how = row->ret == -LINUX_ECONNRESET ? BY_RESET
 				  : row->ret == 0		? BY_PEER
 								: BY_SERVER;
@@ -213,13 +222,13 @@ static int read_exchanges(struct analysis_ctx *c, struct last_asked *x, struct e
 	if (ret >= 0)
 		ret = rows_each(c->db, TABLE_upstream_unanswered, COLUMNS_ALL, take_unanswered, x,
 				e);
-	if (ret >= 0 && x->last.n)
+	if (ret >= 0 && (x->last.n || x->broken.n))
 		ret = db_each(
 			c->db, e, db_idmap, &x->threads,
 			"SELECT tid, pid FROM thread WHERE pid IN (SELECT pid FROM service WHERE"
 			" server=?1)",
 			"i", server);
-	if (ret >= 0 && x->last.n)
+	if (ret >= 0 && (x->last.n || x->broken.n))
 		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_receive, x, e);
 	if (ret < 0 || !x->n)
 		return ret;
@@ -238,8 +247,9 @@ static bool is_cause(const struct last_asked *x, const struct after *k)
 }
 
 /*
- * Answers that are not read any further, larger than all before the errors. A thread that has
- * several requests under way does not show whose they are: about as many as errors belong to these.
+ * Answers that are not read any further, with a larger first receive than any before. A thread that
+ * has several requests under way does not show whose they are: about as many as errors belong to
+ * these.
  */
 static void count_first(struct last_asked *x, bool since)
 {
@@ -248,14 +258,16 @@ static void count_first(struct last_asked *x, bool since)
 
 	for (i = 0; i < x->n; i++) {
 		const struct exchange *one = &x->v[i];
-		bool first = one->first && one->closed != INT64_MAX;
+		bool first = one->first && (double)(one->closed - one->end) <= SOON;
 
 		if (one->how != ANSWERED || since != ((double)one->end >= x->j->start) ||
 		    (double)one->end > x->j->end + x->j->width)
 			continue;
 		k = kind_of(x, one);
-		if (!k)
+		if (!k) { /* of too many */
+			x->full_first = true;
 			return;
+		}
 		k->all[since]++;
 		k->first[since] += first;
 		if (!since) {
@@ -347,7 +359,7 @@ static int say_cause(struct analysis_ctx *c, struct last_asked *x, struct err *e
 			return say(c, x, &x->kinds[i], e);
 	count_first(x, false);
 	count_first(x, true);
-	for (i = 0; i < x->n_kinds; i++)
+	for (i = 0; i < x->n_kinds && !x->full_first; i++)
 		if (is_first_read(x, &x->kinds[i]))
 			return say_first_read(c, x, &x->kinds[i], e);
 	return 0;
@@ -366,6 +378,7 @@ int verdict_last_asked(struct analysis_ctx *c, const struct judged *j, struct er
 	fd_rows_free(&x.fds);
 	idmap_free(&x.services);
 	idmap_free(&x.threads);
+	idmap_free(&x.broken);
 	idmap_free(&x.last);
 	free(x.v);
 	return ret < 0 ? ret : 0;
