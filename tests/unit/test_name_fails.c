@@ -205,57 +205,93 @@ static void errors_that_end_connections(void **state)
 	db_close(db);
 }
 
-/* After 5 s each answer of a rare name has so many bytes, and its connection is closed. */
+/*
+ * After 5 s each answer of a rare name has so many bytes, and its connection is closed, as one to
+ * an upstream was within the request.
+ */
 struct cut {
 	int bytes;
-	bool kept,    /* the connection is */
-		left; /* the client closed it first */
+	bool kept,	 /* the connection is */
+		fresh,	 /* it is of one request */
+		alone,	 /* the connection to the upstream is open */
+		failing, /* a tenth of other requests reports errors */
+		slow,	 /* complete answers take longer */
+		ring;
+	int left;	  /* the client closed it first, the server reads this */
+	const char *call; /* by this call */
 };
+
+static void begin_cut(struct buf *x, struct cut f)
+{
+	struct err e = { 0 };
+
+	begin_host(x);
+	begin_more(x);
+	buf_printf(x, &e,
+		   "@recorder\n5 100 fd pid=100 fd=90 mode=0140000 ino=190 family=2 role=3"
+		   " socktype=1 sport=5000 dport=90 daddr=10.0.0.90\n");
+	if (f.ring)
+		buf_printf(x, &e, "5 100 fd pid=100 fd=91 path=\"anon_inode:[io_uring]\"\n");
+	buf_printf(x, &e, "@cpu 0\n");
+}
+
+/* Its number is that of its fd. */
+static int connection_of(struct cut f, int k, bool late)
+{
+	if (!f.fresh)
+		return MORE_FIRST + k % (MORE - 1);
+	return MORE_FIRST + (late ? 2 + k % 9 : k % 2);
+}
+
+static void end_of_cut(struct buf *x, struct cut f, int conn, long end, bool late)
+{
+	struct err e = { 0 };
+
+	/* a receive that began before the answer */
+	if (late && f.call)
+		buf_printf(x, &e, "%ld 101 syscall nr=%s fd=%d dur=%ld ret=%d\n", end + MS, f.call,
+			   conn, MS + 50000, f.left);
+	if (late && !f.kept)
+		buf_printf(x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", end + 2 * MS, conn);
+}
 
 static sqlite3 *cut(struct cut f)
 {
+	long t, end, at[OTHER_PORT] = { 0 };
 	struct buf x = { 0 };
 	struct err e = { 0 };
-	long t, end, at[OTHER_PORT] = { 0 };
 	int i = 0, conn, late;
 
-	begin_host(&x);
-	begin_more(&x);
-	buf_printf(&x, &e, "@cpu 0\n");
+	begin_cut(&x, f);
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
-		conn = MORE_FIRST + i / 40 % (MORE - 1);
 		late = t >= 5000 * MS;
-		end = t + (late ? 100000 : 3 * MS); /* it is faster then */
+		end = t + (late ? 100000 : f.slow ? 8 * MS : 3 * MS); /* it is faster then */
 		if (i % 40 != 5 || i / 40 >= 2 * (MORE - 1)) {
 			ask(&x, 1 + i % 2, 100, t, t + 10000, t + 100000 + i % 7 * 1000);
+			if (f.failing && i % 10 == 0)
+				error_of(&x, t + 100000 + i % 7 * 1000, 1, 500, 1);
 			continue;
 		}
+		conn = connection_of(f, i / 40, late);
 		buf_printf(&x, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", t, conn,
 			   at[conn] += 10);
 		buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n", t + 10000, conn);
 		buf_printf(&x, &e, "%ld 100 head conn=%d pos=%ld len=10 name=3 requests=1\n",
 			   t + 10000, conn, at[conn]);
+		if (!f.alone)
+			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=90 dur=1 ret=0\n",
+				   t + 50000);
 		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=%d\n", end, conn,
 			   late ? f.bytes : 20000);
-		if (late && f.left)
-			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=0\n", end + MS,
-				   conn);
-		if (late && !f.kept)
-			buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", end + 2 * MS,
-				   conn);
+		end_of_cut(&x, f, conn, end, late);
 	}
 	return analysed(loaded_buf(&x), NULL);
 }
 
 static void answers_that_end_early(void **state)
 {
-	static const struct cut others[] = {
-		{ .bytes = 7000, .kept = true },
-		{ .bytes = 7000, .left = true },
-		{ .bytes = 19000 },
-	};
-	sqlite3 *db = cut((struct cut){ .bytes = 7000 });
-	size_t i;
+	static const struct cut f = { .bytes = 7000 }, slow = { .bytes = 7000, .slow = true };
+	sqlite3 *db = cut(f);
 
 	(void)state;
 	is_text(db, VERDICT, "problem errors");
@@ -264,12 +300,48 @@ static void answers_that_end_early(void **state)
 	is_number(db, VALUE("verdict_cut", "cut"), 7000);
 	is_number(db, VALUE("verdict_cut", "complete"), 20000);
 	is_within(db, VALUE("verdict_cut", "start"), 5000 * MS, 5500 * MS);
+	is_number(
+		db,
+		"SELECT count(v.number) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		" f.kind='verdict_cut' AND v.name IN ('baseline', 'first', 'more')",
+		0);
+	is_number(db,
+		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		  " f.kind='verdict_cut' AND v.name='upstream'",
+		  1);
+	db_close(db);
+	db = cut(slow); /* that they were complete is why others took longer */
+	is_text(db, VERDICT, "problem errors");
+	db_close(db);
+}
+
+static void answers_that_need_not_end_early(void **state)
+{
+	static const struct cut others[] = {
+		{ .bytes = 7000, .kept = true },
+		{ .bytes = 7000, .call = "read" },
+		{ .bytes = 7000, .call = "read", .left = -104 },
+		{ .bytes = 7000, .call = "getsockopt" },
+		{ .bytes = 7000, .fresh = true },
+		{ .bytes = 7000, .alone = true },
+		{ .bytes = 7000, .ring = true },
+		{ .bytes = 19000 },
+	};
+	sqlite3 *db = cut((struct cut){ .bytes = 7000, .call = "read", .left = -11 });
+	size_t i;
+
+	(void)state;
+	is_number(db, VALUE("verdict_cut", "n"), 9); /* it would block: it did not end */
 	db_close(db);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		db = cut(others[i]);
 		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_cut'", 0);
 		db_close(db);
 	}
+	db = cut((struct cut){ .bytes = 7000, .failing = true });
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_failing'", 1);
+	db_close(db);
 }
 
 int main(void)
@@ -277,7 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(all_of_a_name_fail_since),  T(what_takes_long_began_before_its_end),
 		T(all_of_a_name_fail_always), T(errors_that_end_connections),
-		T(answers_that_end_early),
+		T(answers_that_end_early),    T(answers_that_need_not_end_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

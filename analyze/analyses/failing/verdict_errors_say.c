@@ -35,7 +35,8 @@ int verdict_errors_say(struct analysis_ctx *c, const struct judged *j, enum seve
 		VALUE_NUMBER("slower_ratio", j->slower_ratio, "x"),
 		VALUE_MAYBE("name", request_name, m->name),
 		VALUE_NUMBER("cut", m->cut > 0 ? m->cut : NAN, "bytes"),
-		VALUE_NUMBER("complete", m->complete, "bytes"),
+		VALUE_NUMBER("complete", m->cut > 0 ? m->complete : NAN, "bytes"),
+		VALUE_MAYBE("upstream", upstream, m->upstream),
 		{ 0 },
 	};
 	enum finding_kind kind = m->cut > 0   ? FINDING_verdict_cut

@@ -218,6 +218,14 @@ static int read_always_name(struct analysis_ctx *c, struct judged *j, const stru
 	return db_each(c->db, e, take_name_code, &j->always, sql, "ii", j->about.id, m.name);
 }
 
+/* Whatever it is of: what hides none of it by a name with few. */
+static bool fails_always(const struct judged *j, const struct limits *l)
+{
+	return is_problem_share(&j->always) || is_problem_share(&j->gone) ||
+	       is_share(j->turned.n, j->turned.of, l->errors) ||
+	       is_share(j->closed.n, fmax(j->read, j->closed.n), l->errors);
+}
+
 int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			 struct err *e)
 {
@@ -237,7 +245,11 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 		ret = verdict_turned_read(c, j, e);
 	if (ret == 0)
 		ret = verdict_outage_read(c, j, l, e);
-	return ret < 0 ? ret : verdict_unserved_read(c, j, l, e);
+	if (ret == 0)
+		ret = verdict_unserved_read(c, j, l, e);
+	if (ret == 0 && j->kind != VERDICT_hang && !(j->more.n > 0) && !fails_always(j, l))
+		ret = verdict_cut(c, j, l, &j->more, e);
+	return ret;
 }
 
 static void is_problem(struct judged *j, enum verdict_kind kind, double start, double end, double n)

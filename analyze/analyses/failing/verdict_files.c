@@ -66,7 +66,7 @@ int verdict_files_say(struct analysis_ctx *c, const struct judged *j, struct err
 	sqlite3_stmt *q;
 	int ret;
 
-	if (!(j->more.n > 0))
+	if (!(j->more.n > 0) || j->more.cut > 0)
 		return 0;
 	ret = db_query(&q, c->db, e, sql, "idddii", j->about.id, j->more.start - j->width,
 		       j->more.end + j->width, MOST * j->more.n, (s64)LINUX_ENOENT,

@@ -30,6 +30,7 @@ struct verdict_errors {
 	double of, least;     /* share of these; a larger share than least is a problem */
 	bool of_name;	      /* of the answers of one name */
 	double cut, complete; /* bytes on average, of answers that end early; others have so many */
+	s64 upstream;	      /* fd.rowid: it closed its connection before each of these; 0 */
 	bool dead_server;     /* of a name that waits for a name server: verdict_name_server.c */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which server comes first: the one that harmed its clients most. */
-#include "verdict.h"
+#include "verdict_names.h"
 
 #include "analyze/analyses/failing/verdict_failing.h"
 
@@ -67,6 +67,21 @@ static bool fails_entirely(const struct verdict_errors *m)
 	       (m->name_n >= m->n && m->name_n >= m->name_of && !m->name_before);
 }
 
+/*
+ * All that is slower came before answers of the name ended early: those that do take less time.
+ * Else they are said next to it.
+ */
+static bool complete_take_longer(const struct judged *j)
+{
+	bool of_name = !j->names || (j->names->n == 1 && j->names->id[0] == j->more.name);
+	double end = j->end;
+	int i;
+
+	for (i = 0; i < j->ranges; i++)
+		end = fmax(end, j->range[i][1]);
+	return of_name && end <= j->more.start + j->width;
+}
+
 int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *ret_first,
 			 struct err *e)
 {
@@ -77,6 +92,10 @@ int verdict_errors_first(struct analysis_ctx *c, const struct judged *j, bool *r
 	if (!(j->more.n > 0) || j->more.refused || j->kind != VERDICT_slower || j->given ||
 	    j->more.n * REQUEST_FAILED <= verdict_harm(j))
 		return 0;
+	if (j->more.cut > 0) {
+		*ret_first = complete_take_longer(j);
+		return 0;
+	}
 	for (i = 0; i < j->ranges; i++)
 		start = j->range[i][1] > j->more.start ? fmin(start, j->range[i][0]) : start;
 	*ret_first = j->more.usual || fails_entirely(&j->more) ||

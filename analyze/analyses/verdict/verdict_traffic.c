@@ -222,9 +222,7 @@ int verdict_errors(struct analysis_ctx *c, const struct judged *j, const struct 
 
 	if (ret == 0 && !(ret_errors->n > 0) && j->errors > 0)
 		ret = verdict_name_fails(c, j, l, true, ret_errors, e);
-	if (ret == 0 && !(ret_errors->n > 0))
-		return verdict_cut(c, j, l, ret_errors, e);
-	if (ret < 0)
+	if (ret < 0 || !(ret_errors->n > 0))
 		return ret;
 	ret = read_most(c, j, l, ret_errors, e);
 	return ret < 0 ? ret : read_name(c, j, l, ret_errors, e);
