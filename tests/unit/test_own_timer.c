@@ -10,9 +10,14 @@ enum during {
 	SOME_CALL_NEWS,	  /* poll ends by its timeout, the next one finds news at once */
 	A_THREAD,	  /* a thread ends the wait */
 	AN_UPSTREAM,	  /* the timeout ends while an upstream has a question */
+	ASKED_IN_VAIN,	  /* and its socket is closed then: its time is over */
 	ASKED_AFTERWARDS, /* the upstream is asked when the timer has ended */
 	MIXED		  /* one in four as A_THREAD, the others as ITS_TIMER */
 };
+
+#define UPSTREAM                                                                       \
+	"fd pid=100 fd=20 mode=0140000 ino=1020 family=2 role=3 socktype=1 sport=5000" \
+	" dport=6379 saddr=127.0.0.1 daddr=127.0.0.1"
 
 static void ask(struct text *x, long ts)
 {
@@ -32,7 +37,9 @@ static void delayed(struct text *x, int fd, long delay, enum during what)
 	text_line(x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=-1 dur=2000 ret=1",
 		  x->t + 2000);
 	text_line(x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x->t + 3000, fd);
-	if (what == AN_UPSTREAM)
+	if (what == ASKED_IN_VAIN)
+		text_line(x, "%ld 100 " UPSTREAM, x->t + 3300);
+	if (what == AN_UPSTREAM || what == ASKED_IN_VAIN)
 		ask(x, x->t + 3500);
 	text_line(x, "%ld 100 switch next=0 state=1", x->t + 4000);
 	end = x->t + 4000 + delay;
@@ -54,6 +61,8 @@ static void delayed(struct text *x, int fd, long delay, enum during what)
 	}
 	if (what == AN_UPSTREAM || what == ASKED_AFTERWARDS)
 		receive(x, end + 3000);
+	if (what == ASKED_IN_VAIN)
+		text_line(x, "%ld 100 syscall nr=close fd=20 dur=200", end + 3000);
 	text_line(x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200", end + 4000, fd);
 	text_line(x, "%ld 100 switch next=0 state=1", end + 5000);
 	x->t = end + 6000;
@@ -68,8 +77,7 @@ static sqlite3 *recorded(enum during what)
 	srand(1);
 	head_of(&x, 4);
 	text_line(&x, "@recorder\n32 101 thread pid=100 state=83 comm=\"other\"");
-	text_line(&x, "33 100 fd pid=100 fd=20 mode=0140000 ino=1020 family=2 role=3 socktype=1"
-		      " sport=5000 dport=6379 saddr=127.0.0.1 daddr=127.0.0.1\n@cpu 0");
+	text_line(&x, "33 100 " UPSTREAM "\n@cpu 0");
 	many(&x, 400, 2 * MS / 10, 9 * MS);
 	for (i = 0; i < 200; i++) {
 		delayed(&x, 5 + i % 3, 12 * MS + rand() % MS,
@@ -113,6 +121,7 @@ static void what_arrives_or_is_asked_is_no_delay_of_its_own(void **state)
 	said(SOME_CALL_NEWS, 0);
 	said(A_THREAD, 0);
 	said(AN_UPSTREAM, 0);
+	said(ASKED_IN_VAIN, 0);
 }
 
 /* All are read together, each with its own waits. */

@@ -212,7 +212,8 @@ static bool within(const struct delayed *d, s64 ts)
 	return ts >= d->ts && ts <= d->wait.till;
 }
 
-/* Questions of its process to other servers that were not answered before it. */
+/* Questions of its process to other servers that were not answered before it; a socket may be
+ * closed when the time for the answer is over. */
 static int on_question(void *arg, s64 rowid, const void *question, struct err *e)
 {
 	const struct row_upstream *row = question;
@@ -240,7 +241,7 @@ static int on_unanswered(void *arg, s64 rowid, const void *question, struct err 
 	(void)e;
 	for
 		EACH_OF_PROCESS(t, d, i, row->pid)
-	d->others |= !row->closed && within(d, row->ts);
+	d->others |= within(d, row->ts);
 	return 0;
 }
 
@@ -311,9 +312,8 @@ static int read_others(struct timer *t, sqlite3 *db, struct err *e)
 				 COLUMN_OF(syscall, nr) | COLUMN_OF(syscall, ret);
 	static const u32 questions = COLUMN_OF(upstream, ts) | COLUMN_OF(upstream, dur) |
 				     COLUMN_OF(upstream, pid) | COLUMN_OF(upstream, first_send);
-	static const u32 unanswered = COLUMN_OF(upstream_unanswered, ts) |
-				      COLUMN_OF(upstream_unanswered, pid) |
-				      COLUMN_OF(upstream_unanswered, closed);
+	static const u32 unanswered =
+		COLUMN_OF(upstream_unanswered, ts) | COLUMN_OF(upstream_unanswered, pid);
 	int ret = db_each(db, e, db_idmap, &t->polls,
 			  "SELECT s.abi << 32 | s.nr, 1 FROM syscall_name s WHERE s.nr IN " POLLS,
 			  "");
