@@ -135,7 +135,7 @@ static int append(struct series *s, s64 ts, double dur, struct err *e)
 		s->every *= 2;
 	}
 	if (GROW(s->ts, s->n, "durations", e) < 0 || GROW(s->x, s->n, "durations", e) < 0)
-		return -1;
+		return ERR_FAIL;
 	s->ts[s->n] = ts;
 	s->x[s->n++] = log(dur < 1 ? 1 : dur);
 	return 0;

@@ -47,6 +47,20 @@ static void a_full_accept_queue_of_a_unix_socket(void **state)
 	db_close(db);
 }
 
+/* To two others, on fds 20 and 21; the second by a socket of this type. */
+static void connected(struct buf *x, int type)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e,
+		   "@recorder\n"
+		   "81 100 fd pid=100 fd=20 mode=0140000 ino=61 family=2 role=3 socktype=1 sport=5"
+		   " dport=7001 daddr=10.0.0.7\n"
+		   "81 100 fd pid=100 fd=21 mode=0140000 ino=62 family=2 role=3 socktype=%d sport=6"
+		   " dport=7002 daddr=10.0.0.7\n@cpu 0\n",
+		   type);
+}
+
 enum how { FAILS, ALL_FAIL, RESET, CLOSED, BROKEN_OFF };
 
 /*
@@ -61,12 +75,7 @@ static sqlite3 *asking_others(enum how how)
 	int i = 0;
 
 	begin_host(&x);
-	buf_printf(&x, &e,
-		   "@recorder\n"
-		   "81 100 fd pid=100 fd=20 mode=0140000 ino=61 family=2 role=3 socktype=1 sport=5"
-		   " dport=7001 daddr=10.0.0.7\n"
-		   "81 100 fd pid=100 fd=21 mode=0140000 ino=62 family=2 role=3 socktype=1 sport=6"
-		   " dport=7002 daddr=10.0.0.7\n@cpu 0\n");
+	connected(&x, 1);
 	for (t = 20 * MS; t < 9000 * MS; t += 10 * MS, i++) {
 		bool late = t >= 5000 * MS,
 		     bad = late && (how == ALL_FAIL ? i % 4 < 2 : i % 2 == 0);
@@ -280,12 +289,7 @@ static sqlite3 *waiting(enum waits how)
 	int i = 0;
 
 	begin_host(&x);
-	buf_printf(&x, &e,
-		   "@recorder\n"
-		   "81 100 fd pid=100 fd=20 mode=0140000 ino=61 family=2 role=3 socktype=1 sport=5"
-		   " dport=7001 daddr=10.0.0.7\n"
-		   "81 100 fd pid=100 fd=21 mode=0140000 ino=62 family=2 role=3 socktype=2 sport=6"
-		   " dport=7002 daddr=10.0.0.7\n@cpu 0\n");
+	connected(&x, 2);
 	for (t = 20 * MS; t < 9000 * MS; t += 20 * MS, i++) {
 		bool late = t >= (how == GOOD_THEN ? 7400 : 5000) * MS;
 		bool bad = fails(how, late, i);

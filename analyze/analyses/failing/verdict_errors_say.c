@@ -5,13 +5,11 @@
 #include "analyze/analyses/verdict/verdict_names.h"
 #include "analyze/store/error_names.h"
 
-#define NEARLY_ALL 0.9 /* of the errors, of one name */
-
 int verdict_errors_say(struct analysis_ctx *c, const struct judged *j, enum severity severity,
 		       s64 *ret_id, struct err *e)
 {
 	const struct verdict_errors *m = &j->more;
-	bool named = m->name_n >= NEARLY_ALL * m->n && !m->refused;
+	bool named = verdict_errors_named(m);
 	const struct value values[] = {
 		VALUE_NUMBER("start", m->start, "at"),
 		VALUE_NUMBER("end", verdict_errors_until(j), "at"),

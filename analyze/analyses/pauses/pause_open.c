@@ -17,23 +17,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CHANCE_MOST 0.05 /* the reports' intervals have 95 % */
-#define EDGE	    0.1	 /* of a pause: how far from its ends the request's may be */
+#define EDGE 0.1 /* of a pause: how far from its ends the request's may be */
 
-/* A pause, and the first of its requests. */
+/* A pause, and the first of its requests; or time in one of them or several. */
 struct held {
 	s64 start, end;
 	s64 arrived, name; /* name 0: none, or its answer did not end the pause */
-};
-
-/* Time in one of the pauses or several; paused: in those up to its end. */
-struct merged {
-	s64 start, end, paused;
+	s64 paused;	   /* time in pauses up to its end */
 };
 
 struct open_in {
-	struct held *v;
-	struct merged *merged;
+	struct held *v, *merged;
 	int n, n_merged;
 	s64 longest;
 	struct idmap names;
@@ -51,7 +45,7 @@ static int by_start(const void *a, const void *b)
 
 static int take_pauses(struct open_in *o, const struct judged *j, struct err *e)
 {
-	struct merged *last = NULL;
+	struct held *last = NULL;
 	int i;
 
 	o->v = calloc((size_t)j->n_pauses, sizeof(*o->v));
@@ -71,7 +65,9 @@ static int take_pauses(struct open_in *o, const struct judged *j, struct err *e)
 			o->longest = p->end - p->start;
 		if (!last || p->start > last->end) {
 			last = &o->merged[o->n_merged++];
-			*last = (struct merged){ p->start, p->start, before };
+			*last = (struct held){ .start = p->start,
+					       .end = p->start,
+					       .paused = before };
 		}
 		if (p->end > last->end) {
 			last->paused += p->end - last->end;
@@ -81,31 +77,14 @@ static int take_pauses(struct open_in *o, const struct judged *j, struct err *e)
 	return 0;
 }
 
-/* ns in pauses up to ts */
-static s64 paused_until(const struct open_in *o, s64 ts)
+/* How many start before ts. */
+static int starts_before(const struct held *v, int n, s64 ts)
 {
-	int low = 0, high = o->n_merged, mid;
+	int low = 0, high = n, mid;
 
 	while (low < high) {
 		mid = (low + high) / 2;
-		if (o->merged[mid].start < ts)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
-		return 0;
-	return o->merged[low - 1].paused -
-	       (o->merged[low - 1].end > ts ? o->merged[low - 1].end - ts : 0);
-}
-
-static int first_after(const struct open_in *o, s64 ts)
-{
-	int low = 0, high = o->n, mid;
-
-	while (low < high) {
-		mid = (low + high) / 2;
-		if (o->v[mid].start < ts)
+		if (v[mid].start < ts)
 			low = mid + 1;
 		else
 			high = mid;
@@ -113,17 +92,26 @@ static int first_after(const struct open_in *o, s64 ts)
 	return low;
 }
 
+/* ns in pauses up to ts */
+static s64 paused_until(const struct open_in *o, s64 ts)
+{
+	int n = starts_before(o->merged, o->n_merged, ts);
+	const struct held *last = n ? &o->merged[n - 1] : NULL;
+
+	return last ? last->paused - (last->end > ts ? last->end - ts : 0) : 0;
+}
+
 static int take_first(void *arg, s64 rowid, const void *request, struct err *e)
 {
 	const struct row_request *row = request;
 	struct open_in *o = arg;
 	s64 arrived = row->ts - (s64)row->queued, end = row->ts + row->dur;
-	s64 edge = (s64)(EDGE * (double)o->longest);
-	int i = first_after(o, arrived - edge);
+	s64 widest = (s64)(EDGE * (double)o->longest), edge;
+	int i = starts_before(o->v, o->n, arrived - widest);
 
 	(void)rowid;
 	o->requests++;
-	for (; i < o->n && o->v[i].start <= arrived + edge; i++) {
+	for (; i < o->n && o->v[i].start <= arrived + widest; i++) {
 		struct held *p = &o->v[i];
 
 		edge = (s64)(EDGE * (double)(p->end - p->start));

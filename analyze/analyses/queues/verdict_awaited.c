@@ -22,7 +22,6 @@
 
 #define MOST	       0.5 /* of the failed ones; of the time of each; of the questions */
 #define RARE	       0.1 /* of that share, of the good answers */
-#define NEARLY_ALL     0.9 /* of the errors, of one name */
 #define QUESTIONS_MOST 1000000
 #define STEPS_MOST     50000000 /* questions that are looked at */
 
@@ -339,7 +338,7 @@ static bool choose_errors(struct awaited *a)
 	bool more = j->more.n > 0 && !j->more.refused, named;
 	const struct verdict_errors *m = more ? &j->more : &j->always;
 
-	named = more ? m->name_n >= NEARLY_ALL * m->n : m->of_name;
+	named = more ? verdict_errors_named(m) : m->of_name;
 	a->name = named ? m->name : 0;
 	a->headline = named && more ? m->name_n : m->n;
 	a->from = m->start - (more ? j->width : 0);

@@ -31,15 +31,27 @@ struct helpers {
 	s64 first;	    /* tid of the one that worked most */
 	double first_ns;
 	double did[N_STATES];
-	double full; /* ns in which all of them worked */
-	s64 *at, *by;
+	double full;	   /* ns in which all of them worked */
+	struct idle *idle; /* what may be waits for work */
+	size_t n_idle;
+	s64 *at, *by; /* begins and ends of those that are */
 	size_t n_at, n_by;
 };
 
+/*
+ * A helper waits for work in poll if it is an event loop, else on a futex that is no lock: in what
+ * serving threads woke it more often.
+ */
 struct helper {
 	s64 tid;
-	double work; /* ns */
-	s64 polls;   /* its sleeps in poll that serving threads ended, less those on a futex */
+	double time[N_STATES], on_futex; /* ns; on such a futex */
+	s64 polls; /* sleeps in poll that serving threads ended, less those on such a futex */
+};
+
+struct idle {
+	s64 from, to;
+	const struct helper *of;
+	bool poll;
 };
 
 static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
@@ -66,44 +78,18 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	return 0;
 }
 
-/* One of them waits for work in from..to. */
-static int add_idle(struct helpers *h, s64 from, s64 to, struct err *e)
+static bool polls(const struct helper *of)
 {
-	const s64 at[] = { from, to };
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		if (GROW(h->at, h->n_at, "states", e) < 0 || GROW(h->by, h->n_by, "states", e) < 0)
-			return ERR_FAIL;
-		h->at[h->n_at++] = at[i];
-		h->by[h->n_by++] = i ? -1 : 1;
-	}
-	return 0;
+	return of->polls > 0;
 }
 
-/* A thread that serves ended most of its sleeps in poll: the helper is an event loop as well. */
-static int on_poll(void *arg, s64 rowid, const void *state, struct err *e)
+/* One of them may wait for work in from..to. */
+static int add_idle(struct helpers *h, struct idle one, struct err *e)
 {
-	const struct row_thread_state *row = state;
-	struct helpers *h = arg;
-	struct helper *of = row->state == STATE_poll || row->state == STATE_futex
-				    ? idmap_get(&h->of, (u64)row->tid)
-				    : NULL;
-
-	(void)rowid;
-	(void)e;
-	if (of && row->waker != BULK_NULL && idmap_get(&h->o.serving, (u64)row->waker) &&
-	    (row->state == STATE_poll || !idmap_get(&h->locks, (u64)row->object)))
-		of->polls += row->state == STATE_poll ? 1 : -1;
+	if (GROW(h->idle, h->n_idle, "states", e) < 0)
+		return ERR_FAIL;
+	h->idle[h->n_idle++] = one;
 	return 0;
-}
-
-static bool is_idle(const struct helpers *h, const struct helper *of,
-		    const struct row_thread_state *row)
-{
-	if (of->polls > 0)
-		return row->state == STATE_poll;
-	return row->state == STATE_futex && !idmap_get(&h->locks, (u64)row->object);
 }
 
 static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
@@ -111,29 +97,58 @@ static int on_state(void *arg, s64 rowid, const void *state, struct err *e)
 	const struct row_thread_state *row = state;
 	struct helpers *h = arg;
 	struct helper *of = idmap_get(&h->of, (u64)row->tid);
-	double from = (double)row->ts, to = from + (double)row->dur, start, end;
+	double from = (double)row->ts, to = from + (double)row->dur, within;
+	bool poll = row->state == STATE_poll, futex;
 	int i, ret = 0;
 
 	(void)rowid;
 	if (!of || row->state < 0 || row->state >= N_STATES)
 		return 0;
-	if (is_idle(h, of, row)) {
-		for (i = verdict_when_first(h->when, from);
-		     i < h->when->n && h->when->v[i][0] < to && ret == 0; i++) {
-			start = fmax(from, h->when->v[i][0]);
-			end = fmin(to, h->when->v[i][1]);
-			ret = add_idle(h, (s64)start, (s64)end, e);
+	futex = row->state == STATE_futex && !idmap_get(&h->locks, (u64)row->object);
+	if ((poll || futex) && row->waker != BULK_NULL && idmap_get(&h->o.serving, (u64)row->waker))
+		of->polls += poll ? 1 : -1;
+	within = verdict_when_within(h->when, from, to);
+	of->time[row->state] += within;
+	of->on_futex += futex ? within : 0;
+	for (i = verdict_when_first(h->when, from);
+	     (poll || futex) && i < h->when->n && h->when->v[i][0] < to && ret == 0; i++)
+		ret = add_idle(h,
+			       (struct idle){ (s64)fmax(from, h->when->v[i][0]),
+					      (s64)fmin(to, h->when->v[i][1]), of, poll },
+			       e);
+	return ret;
+}
+
+/* What they did, without the waits for work, and when they had these. */
+static int sum_up(struct helpers *h, struct err *e)
+{
+	const struct helper *of;
+	size_t at = 0, k;
+	double work;
+	int i;
+
+	while ((of = idmap_each(&h->of, &at))) {
+		double idle = polls(of) ? of->time[STATE_poll] : of->on_futex;
+
+		for (i = 0, work = -idle; i < N_STATES; i++) {
+			h->did[i] += of->time[i];
+			work += of->time[i];
 		}
-		return ret;
+		h->did[polls(of) ? STATE_poll : STATE_futex] -= idle;
+		h->work += work;
+		if (work > h->first_ns || (work >= h->first_ns && of->tid < h->first)) {
+			h->first = of->tid;
+			h->first_ns = work;
+		}
 	}
-	to = verdict_when_within(h->when, from, to);
-	h->work += to;
-	of->work += to;
-	h->did[row->state] += to;
-	if (of->work > h->first_ns || (of->work >= h->first_ns && of->tid < h->first)) {
-		h->first = of->tid;
-		h->first_ns = of->work;
-	}
+	for (k = 0; k < h->n_idle; k++)
+		for (i = 0; i < 2 && h->idle[k].poll == polls(h->idle[k].of); i++) {
+			if (GROW(h->at, h->n_at, "states", e) < 0 ||
+			    GROW(h->by, h->n_by, "states", e) < 0)
+				return ERR_FAIL;
+			h->at[h->n_at++] = i ? h->idle[k].to : h->idle[k].from;
+			h->by[h->n_by++] = i ? -1 : 1;
+		}
 	return 0;
 }
 
@@ -153,10 +168,6 @@ static int find_full(struct helpers *h, struct err *e)
 	return 0;
 }
 
-/*
- * What they did in the time of the verdict. Who waits for work sleeps on a futex that is no lock,
- * or in poll where the loop ends that.
- */
 static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
 {
 	int ret = db_each(c->db, e, db_idmap, &h->locks,
@@ -164,18 +175,14 @@ static int read_work(struct helpers *h, struct analysis_ctx *c, struct err *e)
 			  (s64)TASK_LIMIT - 1);
 
 	if (ret == 0)
-		ret = rows_each(c->db, TABLE_thread_state,
+		ret = rows_each(
+			c->db, TABLE_thread_state,
+			COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
 				COLUMN_OF(thread_state, tid) | COLUMN_OF(thread_state, state) |
-					COLUMN_OF(thread_state, waker) |
-					COLUMN_OF(thread_state, object),
-				on_poll, h, e);
-	if (ret == 0)
-		ret = rows_each(c->db, TABLE_thread_state,
-				COLUMN_OF(thread_state, ts) | COLUMN_OF(thread_state, dur) |
-					COLUMN_OF(thread_state, tid) |
-					COLUMN_OF(thread_state, state) |
-					COLUMN_OF(thread_state, object),
-				on_state, h, e);
+				COLUMN_OF(thread_state, waker) | COLUMN_OF(thread_state, object),
+			on_state, h, e);
+	if (ret >= 0)
+		ret = sum_up(h, e);
 	return ret < 0 ? ret : find_full(h, e);
 }
 
@@ -283,6 +290,7 @@ int verdict_offload(struct analysis_ctx *c, const struct judged *j, const struct
 	offload_free(&h.o);
 	idmap_free_all(&h.of);
 	idmap_free(&h.locks);
+	free(h.idle);
 	free(h.at);
 	free(h.by);
 	return ret < 0 ? ret : said;

@@ -33,6 +33,8 @@
 #define DUE_LEAST   1e9
 #define DUE_TIMES   10.0
 #define DUE_ANSWERS 5
+/* What is at one place with others by chance: the reports' intervals have 95 %. */
+#define CHANCE_MOST 0.05
 /* Not judged. */
 #define REQUESTS_LEAST 100
 #define LOST_MOST      0.05  /* share of the system calls */

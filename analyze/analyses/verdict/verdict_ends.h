@@ -34,6 +34,12 @@ struct verdict_errors {
 	bool dead_server;     /* of a name that waits for a name server: verdict_name_server.c */
 };
 
+/* Nearly all of them are of one name: they are said of it. */
+static inline bool verdict_errors_named(const struct verdict_errors *m)
+{
+	return m->name_n >= 0.9 * m->n && !m->refused;
+}
+
 /* Processes that a signal ended while requests on their connections had no answer; the first. */
 struct verdict_crash {
 	double n, ts, waiting;

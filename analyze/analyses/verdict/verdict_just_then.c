@@ -17,8 +17,6 @@
 #include "analyze/store/request_rows.h"
 #include "analyze/store/row_types.h"
 
-#define CHANCE_MOST 0.05 /* of such a request at that time; the reports' intervals have 95 % */
-
 struct just_then {
 	s64 request, server;
 	double once; /* names */
