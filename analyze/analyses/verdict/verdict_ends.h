@@ -30,8 +30,10 @@ struct verdict_errors {
 	double of, least;     /* share of these; a larger share than least is a problem */
 	bool of_name;	      /* of the answers of one name */
 	double cut, complete; /* bytes on average, of answers that end early; others have so many */
-	s64 upstream;	      /* fd.rowid: it closed its connection before each of these; 0 */
-	bool dead_server;     /* of a name that waits for a name server: verdict_name_server.c */
+	double kept;   /* of these, where the server itself ends them: its connection was kept; 0 */
+	double waited; /* ns, from their requests to the close of the connection */
+	s64 upstream;  /* fd.rowid: closed before each of these, or with it if kept; 0 */
+	bool dead_server; /* of a name that waits for a name server: verdict_name_server.c */
 };
 
 /* Nearly all of them are of one name: they are said of it. */
