@@ -186,6 +186,7 @@ struct judged {
 	struct verdict_errors gone;   /* whose clients gave up */
 	double gone_after;	      /* ns, the longest */
 	bool gave_up;		      /* they are the problem */
+	struct verdict_datagrams datagrams;
 	struct verdict_crash crash;
 	struct verdict_unserved unserved;
 	struct verdict_unaccepted unaccepted;

@@ -42,6 +42,15 @@ static inline bool verdict_errors_named(const struct verdict_errors *m)
 	return m->name_n >= 0.9 * m->n && !m->refused;
 }
 
+/* Datagrams that the server read and did not answer, as it had others; n 0: no more than before. */
+struct verdict_datagrams {
+	double n, of, start, end; /* from the first of them on; NAN: until the recording ends */
+	double before;		  /* that came before it */
+	double asked[2], sent[2]; /* per second: questions, answers; before it, since */
+	double all;		  /* of the recording */
+	bool first;		  /* they are the problem */
+};
+
 /* Processes that a signal ended while requests on their connections had no answer; the first. */
 struct verdict_crash {
 	double n, ts, waiting;
