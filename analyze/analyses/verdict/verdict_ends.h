@@ -78,7 +78,9 @@ struct verdict_unaccepted {
 	double n, start, first, end; /* the most; ns of the first and last reading that has some */
 	s64 pid, fd, tid;	     /* of the last that was accepted; who accepted it */
 	s64 port;
-	double idle;	       /* ns of this thread */
+	bool own;	       /* others of its server have sockets of their own */
+	double idle, stopped;  /* ns of this thread */
+	bool halted;	       /* it was stopped for most of that time */
 	double clients, quiet; /* connections that are open; without a request since first */
 	struct buf client;     /* the most of these are from there */
 	double of_client;
