@@ -269,7 +269,7 @@ static void logs_are_forgotten(void **state)
 /* From 5 s on one of so many questions has no answer: every 20 ms one of another port. */
 struct dropped {
 	int of, before;	 /* 0: all have one; before: in the first half */
-	int from_one;	 /* port: all are from there; 0: each from another */
+	int ports;	 /* they are from so many in turn; 0: each from another */
 	bool parts,	 /* each in two datagrams */
 		none,	 /* nothing is ever sent */
 		shared,	 /* another process has the socket as well */
@@ -307,7 +307,7 @@ static sqlite3 *dropped(struct dropped f)
 			: "",
 		10000 * MS, 10000 * MS);
 	for (i = 0; i < 480; i++) {
-		int port = f.from_one ? f.from_one : 40000 + i;
+		int port = 40000 + (f.ports ? i % f.ports : i);
 
 		t = (i + 1) * 20 * MS;
 		of = t < 5000 * MS ? f.before : f.healed && t >= f.healed ? 0 : f.of;
@@ -354,7 +354,9 @@ static void datagrams_that_need_no_answer(void **state)
 	static const struct dropped others[] = {
 		{ .of = 0 },
 		{ .of = 2, .before = 2 },
-		{ .of = 2, .from_one = 40000 }, /* the next one 20 ms later */
+		{ .of = 2, .before = 10 },
+		{ .of = 2, .ports = 1 }, /* the next one 20 ms later; 80 ms */
+		{ .of = 2, .ports = 4 },
 		{ .parts = true },
 		{ .none = true },
 		{ .of = 2, .shared = true },
@@ -369,6 +371,8 @@ static void datagrams_that_need_no_answer(void **state)
 
 		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_datagrams'", 0);
 		is_number(db, "SELECT count(*) FROM verdict WHERE status='problem'", 0);
+		if (others[i].none)
+			is_number(db, "SELECT count(*) FROM question_unanswered", 0);
 		db_close(db);
 	}
 }
