@@ -9,6 +9,7 @@
 #include "verdict_failing.h"
 
 #include "own_errors.h"
+#include "surely.h"
 
 #include "analyze/analyses/verdict/verdict_name_fails.h"
 #include "analyze/store/error_names.h"
@@ -16,27 +17,9 @@
 
 #include <string.h>
 
-#define FAILED_LEAST 5 /* fewer are no share */
-#define MOST_LOGINS  0.5
-#define MOST_GONE    0.5 /* of the requests that were read */
-#define OUTLASTS     2
-#define Z_95	     1.96
-
-/* The lower end of the 95 % interval (Wilson) of a share. */
-static double surely(double k, double n)
-{
-	double p = k / n, z = Z_95;
-
-	if (k > n || n <= 0)
-		return n > 0 ? 1 : 0;
-	return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) /
-	       (1 + z * z / n);
-}
-
-static bool is_share(double k, double n, double limit)
-{
-	return k >= FAILED_LEAST && surely(k, n) > limit;
-}
+#define MOST_LOGINS 0.5
+#define MOST_GONE   0.5 /* of the requests that were read */
+#define OUTLASTS    2
 
 static bool is_problem_share(const struct verdict_errors *m)
 {
@@ -247,6 +230,8 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 		ret = verdict_outage_read(c, j, l, e);
 	if (ret == 0)
 		ret = verdict_unserved_read(c, j, l, e);
+	if (ret == 0)
+		ret = verdict_datagrams_read(c, j, l, e);
 	if (ret == 0 && j->kind != VERDICT_hang && !(j->more.n > 0) && !fails_always(j, l))
 		ret = verdict_cut(c, j, l, &j->more, e);
 	return ret;
@@ -304,6 +289,11 @@ void verdict_failing(struct judged *j, const struct limits *l)
 	else if (open && is_problem_share(&j->gone)) {
 		is_problem(j, VERDICT_unanswered, j->gone.start, j->gone.end, j->gone.n);
 		j->gave_up = true;
+	} else if (j->datagrams.n > 0 &&
+		   (open || outlasts(j, j->datagrams.start, j->datagrams.end))) {
+		is_problem(j, VERDICT_unanswered, j->datagrams.start, j->datagrams.end,
+			   j->datagrams.n);
+		j->datagrams.first = true;
 	}
 }
 
@@ -427,7 +417,9 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	else if (j->kind == VERDICT_ended)
 		ret = j->outage.first ? verdict_outage_say(c, j, e) : say_ended(c, j, e);
 	else if (j->kind == VERDICT_unanswered)
-		ret = j->gave_up ? say_gone(c, j, e) : say_closed(c, j, e);
+		ret = j->datagrams.first ? verdict_datagrams_say(c, j, e)
+		      : j->gave_up	 ? say_gone(c, j, e)
+					 : say_closed(c, j, e);
 	else if (!(j->more.n > 0) || j->more.refused)
 		ret = j->always.of_name ? verdict_name_server_say(c, j, e) : say_always(c, j, e);
 	if (ret == 0)

@@ -186,6 +186,7 @@ struct judged {
 	struct verdict_errors gone;   /* whose clients gave up */
 	double gone_after;	      /* ns, the longest */
 	bool gave_up;		      /* they are the problem */
+	struct verdict_datagrams datagrams;
 	struct verdict_crash crash;
 	struct verdict_unserved unserved;
 	struct verdict_unaccepted unaccepted;
@@ -429,6 +430,9 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 int verdict_unmatched(struct analysis_ctx *c, struct err *e);
 /* pause_say.c: under j->finding, what the threads did in the pauses that count. */
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* pause_signal.c: under j->finding, the signal that stopped the thread from..to, for most of it. */
+int pause_stopped_then(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,
+		       struct err *e);
 /* verdict_tried.c: under j->finding, the lock of a file that failed requests did not get. */
 int verdict_tried(struct analysis_ctx *c, const struct judged *j, struct err *e);
 #define PAUSE_SAMPLES 5 /* fewer name no function */

@@ -22,6 +22,8 @@ struct datagram_peer {
 	addr16 address;
 	u64 before;  /* sends before its first datagram */
 	u64 unasked; /* sends that answered none */
+	u64 waits;   /* return of its last receive, nothing was sent to it since; 0: none */
+	u32 reader;  /* thread of that receive */
 	bool mutual; /* it is asked as well, or its answers are of many datagrams */
 };
 
@@ -33,6 +35,12 @@ struct datagram {
 	struct datagram *next, *prev;	/* in order of time */
 };
 
+/* A receive of a peer that is not recorded; sent: the next send to any; 0: none yet. */
+struct question {
+	u64 ts, sent;
+	u32 tid;
+};
+
 struct datagrams {
 	struct idmap peers; /* key -> struct datagram_peer */
 	struct datagram *first, *last;
@@ -41,6 +49,13 @@ struct datagrams {
 	u32 answered;  /* thread of that send */
 	u64 unknown;   /* receives of datagrams from peers that are not recorded */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
+	struct question *questions; /* then: received, without as many sends since */
+	size_t n_questions;
+};
+
+/* Of all sockets: the state of this tracker. */
+struct all_datagrams {
+	size_t n, peers, questions;
 };
 
 /* NULL: none yet. */

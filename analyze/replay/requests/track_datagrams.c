@@ -10,6 +10,8 @@
  */
 #include "track_datagrams.h"
 
+#include "questions.h"
+
 #include "analyze/replay/io/datagrams.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
@@ -34,10 +36,6 @@ struct next_peer {
 	u64 ts; /* 0: none */
 	u16 family, port;
 	addr16 address;
-};
-
-struct all_datagrams {
-	size_t n, peers;
 };
 
 static struct all_datagrams *own(const struct replay *r)
@@ -103,14 +101,21 @@ static int find_peer(struct replay *r, struct datagrams *d, const struct next_pe
 	return 0;
 }
 
-static int received(struct replay *r, struct file *f, const struct next_peer *p,
-		    struct datagram_peer *peer, u64 ts, struct file **ret, struct err *e)
+static int received(struct replay *r, struct thread *t, struct file *f, const struct next_peer *p,
+		    struct datagram_peer *peer, struct file **ret, struct err *e)
 {
 	struct datagrams *d = f->datagrams;
+	const struct call_view *v = &r->call;
 	struct datagram *one;
 
-	peer->since = peer->since ? peer->since : ts;
+	if (question_ends(r, t->process, (s32)v->arg[0], f, peer, v->ts, e) < 0)
+		return ERR_FAIL;
+	peer->waits = v->ts;
+	peer->reader = t->tid;
+	peer->since = peer->since ? peer->since : v->ts;
 	if (d->n && (d->n >= OPEN_MOST || own(r)->n >= ALL_MOST)) {
+		if (question_ends(r, t->process, (s32)v->arg[0], f, d->first->peer, v->ts, e) < 0)
+			return ERR_FAIL;
 		d->first->peer->forgotten++;
 		forget(r, d, d->first);
 	}
@@ -208,29 +213,33 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 
 	*ret = f;
 	/* a receive from a Unix socket leaves the caller's address as it was */
-	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM || (d && d->off) ||
+	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM ||
 	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6) ||
 	    (one_each && next->ts != v->ts && !d))
 		return 0;
+	if (d && d->off)
+		return questions_moved(r, t, f, v, send, e);
 	d = datagrams_of(f, e);
 	if (!d)
 		return ERR_FAIL;
 	if (!one_each) {
 		forget_requests(r, d);
 		d->off = true;
-		return 0;
+		return questions_moved(r, t, f, v, send, e);
 	}
 	*ret = NULL;
 	if (next->ts != v->ts)
 		return 0;
 	if (find_peer(r, d, next, &peer, e) < 0)
 		return ERR_FAIL;
-	if (peer && send)
+	if (peer && send) {
+		peer->waits = 0;
 		*ret = answered(r, f, peer, t->tid, v->ts);
+	}
 	if (peer && peer->mutual)
 		while (peer->oldest)
 			forget(r, d, peer->oldest);
-	return peer && !send && !peer->mutual ? received(r, f, next, peer, v->ts, ret, e) : 0;
+	return peer && !send && !peer->mutual ? received(r, t, f, next, peer, ret, e) : 0;
 }
 
 bool datagrams_unknown(const struct file *f)
@@ -358,7 +367,10 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 	if (!closed && !peers)
 		ret = ERR_FAIL;
 	for (one = peers; one && one->value && ret == 0; one++)
-		ret = put_silence(r, p, fd, d, one->value, 0, e);
+		if ((ret = put_silence(r, p, fd, d, one->value, 0, e)) == 0)
+			ret = question_ends(r, p, fd, f, one->value, 0, e);
+	if (ret == 0)
+		ret = questions_end(r, p, fd, f, closed, e);
 	free(peers);
 	forget_requests(r, d);
 	own(r)->peers -= d->peers.n;
