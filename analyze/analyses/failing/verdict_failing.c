@@ -10,6 +10,7 @@
 
 #include "own_errors.h"
 #include "surely.h"
+#include "verdict_left.h"
 
 #include "analyze/analyses/verdict/verdict_name_fails.h"
 #include "analyze/store/error_names.h"
@@ -90,21 +91,25 @@ static int read_shares(struct analysis_ctx *c, const struct judged *j, const str
 
 /*
  * Of the most frequent code, the name with more than half of them. Clients that end leave answers
- * that cannot be written: where all connections are closed, the last of them are none.
+ * that cannot be written: where all connections are closed, the last of them are none. Nor are
+ * those whose clients left without a wait.
  */
 static int read_always(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		       struct err *e)
 {
 	static const char sql[] =
-		"WITH x AS MATERIALIZED (SELECT protocol, status, coalesce(code, 0) AS code, coalesce(name, 0)"
+		"WITH " LEFT_WITH
+		", x AS MATERIALIZED (SELECT protocol, status, coalesce(code, 0) AS code, coalesce(name, 0)"
 		" AS name, count(*) AS n, min(ts) AS first, max(ts) AS last FROM request_error WHERE service IN"
-		" " SERVICES_OF
-		" AND (status<>0 OR ts < ?2) GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
+		" " SERVICES_OF " AND (status<>0 OR ts < ?2) AND NOT " LEFT_ALONE
+		" GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
 		" request_code k WHERE k.id=x.code), ''), sum(n), min(first), max(last), CASE WHEN 2 * max(n) >"
 		" sum(n) THEN name ELSE 0 END FROM x GROUP BY protocol, status, code";
 	struct own_errors o = { 0 };
 	double end = j->ends > 0 ? j->ends - START_NS : INFINITY;
-	int i, chosen = 0, ret = db_each(c->db, e, take_code, &o, sql, "id", j->about.id, end);
+	int i, chosen = 0,
+	       ret = db_each(c->db, e, take_code, &o, sql, "iddd", j->about.id, end, l->latency,
+			     l->factor);
 
 	if (ret == 0)
 		ret = read_shares(c, j, l, &o, e);

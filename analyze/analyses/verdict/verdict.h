@@ -127,7 +127,10 @@ struct judged_pause {
 	double part_usual;  /* ns, p99 of a part outside its pauses */
 	double part_waited; /* ns */
 	bool stall;	    /* of some requests of its name */
+	s64 harmed;	    /* the one name of requests that waited unusually long; 0: not known */
+	s64 passing[2]; /* two names of requests that came before its end, and took as usual; 0 */
 };
+#define HARMED_SEVERAL (-1)
 
 /* Of the requests that wait, those whose clients did not send all that they announced. */
 struct verdict_missing {

@@ -7,6 +7,7 @@
  */
 #include "track_names.h"
 
+#include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/text_ids.h"
 #include "error_codes.h"
@@ -39,6 +40,7 @@ struct mark {
 	u32 conn, pos, len, name, n, first, status, rest;
 	u8 protocol;
 	char code[ERROR_CODE];
+	u64 sent; /* entry of the send that failed; 0: an answer */
 };
 
 /* Of a thread: its last calls on server sockets, and marks whose calls have not come yet. */
@@ -197,18 +199,19 @@ static int failed(struct replay *r, struct thread *t, struct file *f, const stru
 	row->protocol = m->protocol;
 	row->status = m->status;
 	row->code = m->code[0] ? error_code(&own(r)->codes, m->code) : BULK_NULL;
+	request_waited(row, f, m->sent);
 	return 0;
 }
 
-int names_unwritten(struct replay *r, struct thread *t, struct file *f, int error, u64 ts,
+int names_unwritten(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		    struct err *e)
 {
-	struct mark m = { .protocol = names_protocol(r, f) };
+	struct mark m = { .protocol = names_protocol(r, f), .sent = call_entry(v) };
 	char text[32];
-	const char *name = errno_name(error, text, sizeof(text));
+	const char *name = errno_name((int)-v->ret, text, sizeof(text));
 
 	memcpy(m.code, name, strnlen(name, sizeof(m.code)));
-	return failed(r, t, f, &m, 0, ts, e);
+	return failed(r, t, f, &m, 0, v->ts, e);
 }
 
 static int all_failed(struct replay *r, struct thread *t, struct file *f, const struct mark *m,

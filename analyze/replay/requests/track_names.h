@@ -16,7 +16,7 @@ int names_on_request(struct replay *r, struct file *f, u32 name, bool lossy, u64
 		     struct err *e);
 
 /* The answer to the request that is open could not be written. */
-int names_unwritten(struct replay *r, struct thread *t, struct file *f, int error, u64 ts,
+int names_unwritten(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		    struct err *e);
 
 /*
