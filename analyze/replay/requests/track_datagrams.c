@@ -366,9 +366,11 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 	peers = closed ? NULL : idmap_sorted(&d->peers, e);
 	if (!closed && !peers)
 		ret = ERR_FAIL;
-	for (one = peers; one && one->value && ret == 0; one++)
-		if ((ret = put_silence(r, p, fd, d, one->value, 0, e)) == 0)
+	for (one = peers; one && one->value && ret == 0; one++) {
+		ret = put_silence(r, p, fd, d, one->value, 0, e);
+		if (ret == 0)
 			ret = question_ends(r, p, fd, f, one->value, 0, e);
+	}
 	if (ret == 0)
 		ret = questions_end(r, p, fd, f, closed, e);
 	free(peers);
