@@ -7,17 +7,15 @@
 
 #define LEAST 5 /* of each: fewer differ by chance */
 
-static int put(struct analysis_ctx *c, const struct judged *j, sqlite3_stmt *q,
+static int put(struct analysis_ctx *c, const struct judged *j, s64 name, sqlite3_stmt *q,
 	       const struct limits *l, struct err *e)
 {
 	double bad = sqlite3_column_double(q, 0), least = sqlite3_column_double(q, 1);
 	double good = sqlite3_column_double(q, 2), most = sqlite3_column_double(q, 3);
 	const struct value values[] = {
-		VALUE_NUMBER("n", bad, ""),
-		VALUE_NUMBER("least", least, "bytes"),
-		VALUE_NUMBER("of", good, ""),
-		VALUE_NUMBER("most", most, "bytes"),
-		{ 0 },
+		VALUE_SUBJECT("name", request_name, name), VALUE_NUMBER("n", bad, ""),
+		VALUE_NUMBER("least", least, "bytes"),	   VALUE_NUMBER("of", good, ""),
+		VALUE_NUMBER("most", most, "bytes"),	   { 0 },
 	};
 	const struct finding f = { FINDING_failing_larger,  PROBLEM, OBSERVED,	j->about,
 				   "SELECT * FROM request", values,  j->finding };
@@ -34,7 +32,7 @@ int verdict_sizes_say(struct analysis_ctx *c, const struct judged *j, const stru
 		"SELECT count(*) FILTER (WHERE errors), min(recv_bytes) FILTER (WHERE errors), count(*) FILTER"
 		" (WHERE NOT errors), max(recv_bytes) FILTER (WHERE NOT errors) FROM request WHERE name=?2 AND"
 		" requests=1 AND NOT lossy AND service IN " SERVICES_OF;
-	const struct verdict_errors *m = j->more.n > 0 ? &j->more : &j->always;
+	const struct verdict_errors *m = j->more.n > 0 && !j->more.refused ? &j->more : &j->always;
 	sqlite3_stmt *q;
 	int ret;
 
@@ -45,6 +43,6 @@ int verdict_sizes_say(struct analysis_ctx *c, const struct judged *j, const stru
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0)
-		ret = put(c, j, q, l, e);
+		ret = put(c, j, m->name, q, l, e);
 	return db_end(q, ret);
 }
