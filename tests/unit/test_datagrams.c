@@ -272,6 +272,7 @@ struct dropped {
 	int ports;	 /* they are from so many in turn; 0: each from another */
 	bool parts,	 /* each in two datagrams */
 		none,	 /* nothing is ever sent */
+		budget,	 /* 10 of 20 have one then, and two before have none */
 		shared,	 /* another process has the socket as well */
 		several; /* calls move several */
 	long healed;	 /* ns: all are answered again; 0: never */
@@ -293,6 +294,7 @@ static sqlite3 *dropped(struct dropped f)
 {
 	struct buf x = { 0 };
 	struct err e = { 0 };
+	bool missed;
 	int i, of;
 	long t;
 
@@ -314,7 +316,10 @@ static sqlite3 *dropped(struct dropped f)
 		datagram(&x, f, t, port, false);
 		if (f.parts)
 			datagram(&x, f, t + 100000, port, false);
-		if (!f.none && !(of && i % of == 0))
+		missed = !f.budget ? of && i % of == 0
+			 : i < 250 ? i == 239 || i == 249
+				   : i % 20 < 10;
+		if (!f.none && !missed)
 			datagram(&x, f, t + 200000, port, true);
 	}
 	return analysed(loaded_buf(&x), NULL);
@@ -342,6 +347,12 @@ static void questions_that_are_not_answered(void **state)
 	db_close(db);
 	db = dropped((struct dropped){ .of = 2, .healed = 7000 * MS });
 	is_within(db, QUESTIONS("end"), 6900 * MS, 7000 * MS);
+	db_close(db);
+	/* from the first on that has no longer gaps than the later ones */
+	db = dropped((struct dropped){ .budget = true });
+	is_number(db, QUESTIONS("n"), 112);
+	is_within(db, QUESTIONS("start"), 4799 * MS, 4801 * MS);
+	is_null(db, QUESTIONS("end")); /* the last have one, for no longer than others */
 	db_close(db);
 	/* without peers: nothing is sent any more */
 	db = dropped((struct dropped){ .of = 1, .several = true });

@@ -62,11 +62,29 @@ static double likely(double k, double n)
 	return k > 0 && k < n ? k * log(k / n) + (n - k) * log(1 - k / n) : 0;
 }
 
-/* Where the share changes most, at one without an answer; ret_before: of those before it. */
+/* ns, between two without an answer. */
+static s64 longest_gap(const struct datagrams *d, size_t from, size_t to)
+{
+	s64 longest = 0, gap;
+	size_t i, last = from;
+
+	for (i = from; i < to; i++) {
+		gap = d->v[i].ts - d->v[last].ts;
+		longest = d->v[i].missed && gap > longest ? gap : longest;
+		last = d->v[i].missed ? i : last;
+	}
+	return longest;
+}
+
+/*
+ * Where the share changes most, at one without an answer, and those right before that have no
+ * longer gaps than those after it; ret_before: of those before it.
+ */
 static size_t find_start(const struct datagrams *d, double *ret_before)
 {
 	double before = 0, most = -INFINITY, at;
 	size_t i, start = 0;
+	s64 longest;
 
 	for (i = 0; i < d->n; i++) {
 		if (!d->v[i].missed)
@@ -79,23 +97,24 @@ static size_t find_start(const struct datagrams *d, double *ret_before)
 		}
 		before++;
 	}
+	longest = longest_gap(d, start, d->n);
+	for (i = start; i > 0 && d->v[start].ts - d->v[i - 1].ts <= longest; i--) {
+		if (!d->v[i - 1].missed)
+			continue;
+		start = i - 1;
+		--*ret_before;
+	}
 	return start;
 }
 
 /* After the last of them, so many have answers, for so long, that this is no chance. */
 static size_t find_end(const struct datagrams *d, size_t start, double missed)
 {
-	size_t end = d->n, i, last = start;
-	s64 longest = 0, gap;
+	size_t end = d->n;
 
 	while (end > start && !d->v[end - 1].missed)
 		end--;
-	for (i = start; i < end; i++) {
-		gap = d->v[i].ts - d->v[last].ts;
-		longest = d->v[i].missed && gap > longest ? gap : longest;
-		last = d->v[i].missed ? i : last;
-	}
-	if (end == d->n || d->v[d->n - 1].ts - d->v[end - 1].ts <= longest)
+	if (end == d->n || d->v[d->n - 1].ts - d->v[end - 1].ts <= longest_gap(d, start, end))
 		return d->n;
 	return pow(1 - missed / (double)(end - start), (double)(d->n - end)) <= CHANCE_MOST ? end
 											    : d->n;
