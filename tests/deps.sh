@@ -9,9 +9,11 @@ PATH=$PATH:/usr/sbin:/sbin
 # chromium is wanted for tests/check/browser.sh, flamegraph.pl for export.sh; only continuous integration insists (BROWSER_MUST=1)
 browser='' browser_packages=''
 [ "${BROWSER_MUST:-0}" = 1 ] && browser='chromium nytprofhtml' browser_packages='chromium libdevel-nytprof-perl'
-# nft and ip are wanted for tests/live/hops.sh, the servers for arrival.sh, openssl for tls_names.sh, varnishd for split_status.sh; the same
+# nft and ip are wanted for tests/live/hops.sh, the servers for arrival.sh, openssl for tls_names.sh, varnishd for
+# split_status.sh, dnsmasq and named for datagrams.sh; the same
 live='' live_packages=''
-[ "${LIVE_MUST:-0}" = 1 ] && live='nft ip memcached nginx openssl varnishd' live_packages='nftables memcached nginx openssl varnish'
+[ "${LIVE_MUST:-0}" = 1 ] && live='nft ip memcached nginx openssl varnishd dnsmasq named' \
+	live_packages='nftables memcached nginx openssl varnish dnsmasq-base bind9'
 commands="$browser $live"' clang bpftool redis-server redis-benchmark gnuplot pkg-config mandoc clang-format python3
 	g++ xz readelf protoc'
 headers='bpf/libbpf.h gelf.h lzma.h zlib.h zstd.h sqlite3.h gsl/gsl_cdf.h cmocka.h'
