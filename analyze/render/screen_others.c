@@ -94,7 +94,7 @@ int screen_others(struct screen *s, sqlite3 *db, struct err *e)
 
 #define SAID_ANYWAY                                                                            \
 	"'verdict_accept', 'verdict_nagle_always', 'verdict_nagle_left', 'verdict_just_then'," \
-	" 'verdict_new_name'"
+	" 'verdict_new_name', 'verdict_signal_then'"
 
 /* Connections that the kernel dropped are in no request, and the way of answers is in no latency:
  * they are said next to any problem, as more errors are that harm less. */

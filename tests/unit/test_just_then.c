@@ -8,6 +8,8 @@
 #include "tests/lib/loaded.h"
 #include "tests/lib/unit.h"
 
+#include <string.h>
+
 #define MS	1000000L
 #define SLOWER	6000 /* ms: since then */
 #define PAUSED	2000 /* ms */
@@ -61,6 +63,25 @@ static int by_time(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* SIGHUP at a time, and each `every` ms from then on; from that thread. 0: none. */
+static struct {
+	long at, every;
+	int from;
+} hangup;
+
+static void hang_up(struct buf *b)
+{
+	struct err e = { 0 };
+	long t;
+
+	for (t = hangup.at; t && t < SECONDS * 1000;
+	     t += hangup.every ? hangup.every : SECONDS * 1000)
+		buf_printf(b, &e,
+			   "%ld %d signal_sent target=100 pid=100 number=1 code=0 sender=%d"
+			   " comm=\"sh\"\n",
+			   t * MS, hangup.from, hangup.from < 200 ? 100 : hangup.from);
+}
+
 /* Requests at these times in ms, of so many names in turn. */
 static sqlite3 *with(enum fault fault, const long *at, int n, int names, long took)
 {
@@ -84,6 +105,8 @@ static sqlite3 *with(enum fault fault, const long *at, int n, int names, long to
 	buf_printf(&b, &e, "@cpu 2\n");
 	for (i = 0; i < n; i++)
 		once(&b, (int)all[i][1], all[i][0], took);
+	buf_printf(&b, &e, "@cpu 3\n");
+	hang_up(&b);
 	return analysed(loaded_buf(&b), NULL);
 }
 
@@ -180,13 +203,48 @@ static void a_name_is_asked_from_then_on(void **state)
 	db_close(db);
 }
 
+#define SIGNALS "SELECT count(*) FROM finding WHERE kind='verdict_signal_then'"
+
+static void a_signal_came_then(void **state)
+{
+	static const long none[] = { 0 };
+	sqlite3 *db;
+	int fault;
+
+	(void)state;
+	for (fault = SLOW; fault <= PAUSE; fault++) {
+		hangup.at = SLOWER - 5;
+		hangup.from = 900;
+		db = with(fault, none, 0, 1, 0);
+		is_text(db, "SELECT kind FROM verdict WHERE rank=1", kinds[fault]);
+		is_number(db, SIGNALS, fault != PAUSE); /* of a pause, pause_signal.c says it */
+		db_close(db);
+	}
+	/* long before; of its own; of many */
+	hangup.at = 3000;
+	db = with(SLOW, none, 0, 1, 0);
+	is_number(db, SIGNALS, 0);
+	db_close(db);
+	hangup.at = SLOWER - 5;
+	hangup.from = 101;
+	db = with(SLOW, none, 0, 1, 0);
+	is_number(db, SIGNALS, 0);
+	db_close(db);
+	hangup.at = 995;
+	hangup.every = 1000;
+	hangup.from = 900;
+	db = with(SLOW, none, 0, 1, 0);
+	is_number(db, SIGNALS, 0);
+	db_close(db);
+	memset(&hangup, 0, sizeof(hangup));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(an_only_request_came_then),
-		T(one_that_lasts_for_the_pause_is_no_event_before_it),
-		T(others_came_by_chance),
-		T(a_name_is_asked_from_then_on),
+		T(an_only_request_came_then), T(one_that_lasts_for_the_pause_is_no_event_before_it),
+		T(others_came_by_chance),     T(a_name_is_asked_from_then_on),
+		T(a_signal_came_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,10 +6,14 @@
  * recorded one that it asks. When the change began is known to a window; the one before counts,
  * too. Of many names that occur once, one does so then by chance: nothing is said.
  *
+ * A SIGHUP from another process within the same time is said as well: a server reads its
+ * configuration again.
+ *
  * Else a name whose requests arrive from then on, and did not before: if they were spread over the
  * whole time, that none was before the first would be chance. Of many new names, the same holds.
  */
 #include "verdict.h"
+#include "verdict_names.h"
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
@@ -109,6 +113,41 @@ static int put_new(struct analysis_ctx *c, const struct judged *j, double from, 
 	return ret < 0 ? ret : 0;
 }
 
+/* Of other processes, as for a reload. Those of pauses are said by pause_signal.c. */
+static int put_signal(struct analysis_ctx *c, const struct judged *j, double from, double to,
+		      struct err *e)
+{
+	static const char sql[] =
+		"WITH own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1), g AS MATERIALIZED (SELECT ts,"
+		" pid, sender || '[' || tid || ']' AS sender FROM signal_sent WHERE signal=1 AND code <= 0 AND pid IN"
+		" own AND sender_pid NOT IN own) SELECT ts, pid, sender, (SELECT count(*) FROM g) FROM g WHERE ts"
+		" BETWEEN ?2 AND ?3 ORDER BY ts LIMIT 1";
+	sqlite3_stmt *q;
+	int ret = j->kind == VERDICT_pauses
+			  ? 0
+			  : db_query(&q, c->db, e, sql, "idd", j->about.id, from, to);
+
+	if (ret < 0 || j->kind == VERDICT_pauses)
+		return ret;
+	ret = db_step(q, e);
+	if (ret > 0 &&
+	    sqlite3_column_double(q, 3) * (to - from) <= CHANCE_MOST * (double)c->duration) {
+		const struct value values[] = {
+			VALUE_NUMBER("at", sqlite3_column_double(q, 0), "at"),
+			VALUE_SUBJECT("process", process, sqlite3_column_int64(q, 1)),
+			VALUE_TEXT("sender", db_text(q, 2)),
+			{ 0 },
+		};
+		const struct finding f = {
+			FINDING_verdict_signal_then, WARNING, CORRELATED, j->about,
+			"SELECT * FROM signal_sent", values,  0
+		};
+
+		ret = finding_put(c->db, c->analysis->name, &f, NULL, e);
+	}
+	return db_end(q, ret);
+}
+
 int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err *e)
 {
 	static const char sql[] =
@@ -127,8 +166,11 @@ int verdict_just_then(struct analysis_ctx *c, const struct judged *j, struct err
 	if ((j->kind != VERDICT_slower && j->kind != VERDICT_errors && j->kind != VERDICT_pauses) ||
 	    j->given || j->about.kind != SUBJECT_server || !(from > 0))
 		return 0;
-	ret = db_each(c->db, e, on_request, &t, sql, "iddi", j->about.id, from, to,
-		      (s64)(j->kind == VERDICT_pauses));
+	/* of names, the first request that is slow is known */
+	ret = put_signal(c, j, j->names ? fmin(from, j->names->first - j->width) : from, to, e);
+	if (ret == 0)
+		ret = db_each(c->db, e, on_request, &t, sql, "iddi", j->about.id, from, to,
+			      (s64)(j->kind == VERDICT_pauses));
 	if (ret < 0)
 		return ret;
 	if (!t.request || t.once * (to - from) > CHANCE_MOST * (double)c->duration)

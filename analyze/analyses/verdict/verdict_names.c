@@ -288,6 +288,8 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 		if (all.v[i].few)
 			continue;
 		is = verdict_change(c, &all.v[i].j, l, e);
+		if (is == 0)
+			is = verdict_name_grows(c, &all.v[i].j, l, e);
 		ret = is < 0 ? is : 0;
 		any += all.v[i].changed = is > 0;
 	}
@@ -308,6 +310,7 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 			is = NAMES_SLOW;
 			take_change(j, worst);
 			found.first = worst->first;
+			found.grows = worst->j.chance.last_wait > 0;
 			*ret_names = found;
 		}
 	}

@@ -21,6 +21,7 @@ struct slow_names {
 	double p99[SLOW_NAMES]; /* ns, in the time range */
 	double p99_base;	/* ns, of the first, outside */
 	double last;		/* ns: the end of the last window with an answer of one of them */
+	bool grows;		/* the first by a queue: verdict_name_grows.c */
 	double first; /* arrival of the first that ends in the first window of the range */
 };
 
@@ -47,6 +48,15 @@ int verdict_name_part(struct analysis_ctx *c, const struct judged *j, s64 name, 
 	" reader, iif(receiver IS NULL, min(dur - held, coalesce(lead(ts) OVER (PARTITION BY"                \
 	" coalesce(receiver, tid) ORDER BY ts) - ts, dur)), 0) AS occupied FROM request WHERE pid IN"        \
 	" (SELECT pid FROM service WHERE server=?1))"
+
+/*
+ * verdict_name_grows.c: of a name without a change (j->only), whose requests are late at all
+ * instants until the recording ends: as verdict_change, of a queue that grows.
+ */
+int verdict_name_grows(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e);
+/* Below the finding of j: of that name, what arrives and what is answered. */
+int verdict_name_grows_say(struct analysis_ctx *c, const struct judged *j, s64 name, struct err *e);
 
 /*
  * ns that requests of judged names (ids), errors without work excluded, waited in the time range,

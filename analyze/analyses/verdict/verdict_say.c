@@ -125,6 +125,8 @@ static int say_names(struct analysis_ctx *c, struct judged *j, struct err *e)
 		n = verdict_connect_cause(c, j, e);
 	if (n == 0)
 		n = verdict_own(c, j, e);
+	if (n == 0 && s->grows)
+		n = verdict_name_grows_say(c, j, s->id[0], e);
 	for (i = 0; i < s->n && i < PARTS_SAID && n == 0; i++)
 		n = verdict_name_part(c, j, s->id[i], e);
 	return n;
