@@ -219,7 +219,9 @@ struct cut {
 		ring, some, /* of the connections are kept */
 		whole,	    /* these have complete answers */
 		longer,	    /* the requests are then: they ask for the close */
-		held;	    /* it is closed 1.6 s later, with another one to the upstream */
+		held,	    /* it is closed 1.6 s later, with another one to the upstream */
+		unused,	    /* that was not asked within the request */
+		many;	    /* the process closes 1 other per ms */
 	int left;	    /* the client closed it first, the server reads this */
 	const char *call;   /* by this call */
 };
@@ -270,6 +272,30 @@ static void close_held(struct buf *x, long *due, long t)
 	}
 }
 
+static void ask_upstream(struct buf *x, int fd, long t)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=20\n", t, fd);
+	buf_printf(x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=20\n", t + 10000, fd);
+}
+
+/* Connections to the upstream, each of one exchange, until the next request. */
+static void close_many(struct buf *x, long t)
+{
+	struct err e = { 0 };
+	int i;
+
+	for (i = 2; i < 9; i++, t += MS) {
+		buf_printf(x, &e,
+			   "%ld 100 fd pid=100 fd=300 mode=0140000 ino=%ld family=2 role=3"
+			   " socktype=1 sport=7000 dport=90 daddr=10.0.0.90\n",
+			   t + 2 * MS, 5000 + t / MS);
+		ask_upstream(x, 300, t + 2 * MS + 1000);
+		buf_printf(x, &e, "%ld 100 syscall nr=close fd=300 dur=1\n", t + 2 * MS + 20000);
+	}
+}
+
 static void end_of_cut(struct buf *x, struct cut f, int conn, long end, bool late)
 {
 	struct err e = { 0 };
@@ -295,6 +321,8 @@ static sqlite3 *cut(struct cut f)
 		end = t + (late ? 100000 : f.slow ? 8 * MS : 3 * MS); /* it is faster then */
 		len = late && f.longer ? 29 : 10;
 		close_held(&x, due, t);
+		if (f.many && i)
+			close_many(&x, t - 10 * MS);
 		if (i % 40 != 5 || i / 40 >= 2 * (MORE - 1)) {
 			ask(&x, 1 + i % 2, 100, t, t + 10000, t + 100000 + i % 7 * 1000);
 			if (f.failing && i % 10 == 0)
@@ -309,6 +337,8 @@ static sqlite3 *cut(struct cut f)
 			   len);
 		buf_printf(&x, &e, "%ld 100 head conn=%d pos=%ld len=%d name=3 requests=1\n",
 			   t + 10000, conn, at[conn], len);
+		if (late && f.held && !f.unused)
+			ask_upstream(&x, UPSTREAM + conn, t + 20000);
 		if (!f.alone)
 			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=90 dur=1 ret=0\n",
 				   t + 50000);
@@ -391,6 +421,8 @@ static void answers_that_need_not_end_early(void **state)
 		{ .bytes = 7000, .alone = true, .call = "read" },
 		{ .bytes = 7000, .alone = true, .fresh = true },
 		{ .bytes = 19000, .alone = true },
+		{ .bytes = 7000, .alone = true, .held = true, .unused = true },
+		{ .bytes = 7000, .alone = true, .held = true, .many = true },
 		{ .bytes = 7000, .ring = true },
 		{ .bytes = 19000 },
 	};
