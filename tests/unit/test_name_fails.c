@@ -221,12 +221,23 @@ struct cut {
 		longer,	    /* the requests are then: they ask for the close */
 		held,	    /* it is closed 1.6 s later, with another one to the upstream */
 		unused,	    /* that was not asked within the request */
-		many;	    /* the process closes 1 other per ms */
+		many,	    /* the process closes 1 other per ms */
+		other,	    /* a request of another name had it closed so after 9 s */
+		ends,	    /* the process ends later */
+		stops;	    /* it stops to listen before */
 	int left;	    /* the client closed it first, the server reads this */
 	const char *call;   /* by this call */
 };
 
 #define UPSTREAM 200 /* first fd of those that are closed with one of a client */
+
+static void ask_upstream(struct buf *x, int fd, long t)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=20\n", t, fd);
+	buf_printf(x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=20\n", t + 10000, fd);
+}
 
 static void begin_cut(struct buf *x, struct cut f)
 {
@@ -245,6 +256,18 @@ static void begin_cut(struct buf *x, struct cut f)
 			   UPSTREAM + k, 1000 + k, 6000 + k);
 	if (f.ring)
 		buf_printf(x, &e, "5 100 fd pid=100 fd=91 path=\"anon_inode:[io_uring]\"\n");
+	if (f.stops)
+		buf_printf(x, &e,
+			   "5 100 fd pid=100 fd=92 mode=0140000 ino=192 family=2 role=listening"
+			   " socktype=1 sport=80\n");
+	buf_printf(x, &e, "@cpu 0\n");
+	if (f.stops)
+		buf_printf(x, &e, "%ld 100 syscall nr=close fd=92 dur=1\n", 18 * MS);
+	if (!f.other)
+		return;
+	ask(x, 4, 100, 15 * MS, 15 * MS + 10000, 15 * MS + 100000);
+	buf_printf(x, &e, "@cpu 1\n");
+	ask_upstream(x, 90, 15 * MS + 20000);
 	buf_printf(x, &e, "@cpu 0\n");
 }
 
@@ -270,14 +293,6 @@ static void close_held(struct buf *x, long *due, long t)
 			   UPSTREAM + conn);
 		buf_printf(x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", t - 1000, conn);
 	}
-}
-
-static void ask_upstream(struct buf *x, int fd, long t)
-{
-	struct err e = { 0 };
-
-	buf_printf(x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=20\n", t, fd);
-	buf_printf(x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=20\n", t + 10000, fd);
 }
 
 /* Connections to the upstream, each of one exchange, until the next request. */
@@ -346,6 +361,18 @@ static sqlite3 *cut(struct cut f)
 			   late && !(f.whole && conn % 3 == 0) ? f.bytes : 20000);
 		end_of_cut(&x, f, conn, end, late);
 	}
+	if (f.other)
+		buf_printf(&x, &e,
+			   "%ld 100 syscall nr=close fd=90 dur=1\n"
+			   "%ld 100 syscall nr=close fd=8 dur=1\n",
+			   t, t + 1000);
+	if (f.ends)
+		buf_printf(&x, &e, "%ld 100 switch next=0 state=1\n", t + 1000);
+	for (i = 104; i >= 100 && f.ends; i--)
+		buf_printf(
+			&x, &e,
+			"%ld 0 switch next=%d\n+100 %d exit pid=100\n+100 %d switch next=0 state=128\n",
+			t += 2000, i, i, i);
 	return analysed(loaded_buf(&x), NULL);
 }
 
@@ -380,6 +407,7 @@ static void answers_that_end_early(void **state)
 static void answers_that_the_server_ends(void **state)
 {
 	static const struct cut f = { .bytes = 7000, .alone = true },
+				other = { .bytes = 7000, .alone = true, .other = true },
 				held = { .bytes = 7000, .alone = true, .held = true };
 	sqlite3 *db = cut(f);
 
@@ -394,6 +422,9 @@ static void answers_that_the_server_ends(void **state)
 		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
 		  " f.kind='verdict_cut_own' AND v.name='upstream' AND v.kind='upstream'",
 		  0);
+	db_close(db);
+	db = cut(other); /* some are closed late */
+	is_number(db, VALUE("verdict_cut_own", "n"), 9);
 	db_close(db);
 	db = cut(held);
 	is_text(db, VERDICT, "problem errors");
@@ -423,6 +454,9 @@ static void answers_that_need_not_end_early(void **state)
 		{ .bytes = 19000, .alone = true },
 		{ .bytes = 7000, .alone = true, .held = true, .unused = true },
 		{ .bytes = 7000, .alone = true, .held = true, .many = true },
+		{ .bytes = 7000, .alone = true, .some = true, .other = true },
+		{ .bytes = 7000, .alone = true, .ends = true },
+		{ .bytes = 7000, .alone = true, .stops = true },
 		{ .bytes = 7000, .ring = true },
 		{ .bytes = 19000 },
 	};

@@ -6,9 +6,10 @@
  * error. The server closes none after complete answers, as it would when it ends.
  * Of a proxy, its upstream closed its connection: within the request, its thread read that end.
  * Or the server itself ends all answers of a name since a moment: it kept no connection after one
- * since, and its clients ask with as many bytes as before: none asks for the close. Then also the
- * answers count that are the first of their connection, as clients open new ones. Without others,
- * nothing is known of clients that open a connection per request: they may ask for it.
+ * since, and its clients ask with as many bytes as before: none asks for the close. Not so of a
+ * process that ends in the recording, or stops to listen: it may end all that it holds. Then also
+ * the answers count that are the first of their connection, as clients open new ones. Without
+ * others, nothing is known of clients that open a connection per request: they may ask for it.
  */
 #include "upstream_closes.h"
 #include "verdict_name_fails.h"
@@ -58,6 +59,7 @@ struct cut {
 	s64 duration;
 	struct fd_rows fds, upstreams;
 	struct idmap services, threads, ended;
+	struct idmap stopping;	/* processes that ended, or that listened and do not */
 	struct idmap names;	/* those that are readable: struct cut_name */
 	struct last_answer *of; /* by the index in fds */
 	double from;		/* the first early answer arrived then */
@@ -231,10 +233,13 @@ static void add_by_upstream(struct cut *x, struct cut_name *n, struct last_answe
 	add_early(&n->by, a, closed);
 }
 
-static void add_own(struct cut_name *n, struct last_answer *a, const struct fd_row *at)
+static void add_own(const struct cut *x, struct cut_name *n, struct last_answer *a,
+		    const struct fd_row *at)
 {
-	if (a->unclear || (double)a->ts <= n->newest || (double)a->ts < n->due ||
-	    (double)a->asked < n->asked[0] || (double)a->asked > n->asked[1]) {
+	/* as it stops, it ends what others would still hold */
+	if (a->unclear || idmap_get(&x->stopping, (u64)at->pid) || (double)a->ts <= n->newest ||
+	    (double)a->ts < n->due || (double)a->asked < n->asked[0] ||
+	    (double)a->asked > n->asked[1]) {
 		n->own.others++;
 		return;
 	}
@@ -262,7 +267,7 @@ static void count_closed(struct cut *x)
 		}
 		if (a->before)
 			add_by_upstream(x, n, a, x->fds.v[i].end);
-		add_own(n, a, &x->fds.v[i]);
+		add_own(x, n, a, &x->fds.v[i]);
 	}
 }
 
@@ -390,6 +395,10 @@ static int add_name(void *arg, sqlite3_stmt *q, struct err *e)
 
 static int read_tables(struct analysis_ctx *c, s64 server, struct cut *x, struct err *e)
 {
+	static const char stopping[] =
+		"WITH p AS MATERIALIZED (SELECT pid FROM service WHERE server=?1) SELECT pid, 1 FROM process WHERE end NOT NULL"
+		" AND pid IN (SELECT pid FROM p) UNION SELECT pid, 1 FROM fd WHERE role='listening' AND end NOT NULL AND pid IN"
+		" (SELECT pid FROM p)";
 	int ret = db_each(c->db, e, db_idmap, &x->services,
 			  "SELECT id, 1 FROM service WHERE server=?1", "i", server);
 
@@ -404,6 +413,8 @@ static int read_tables(struct analysis_ctx *c, s64 server, struct cut *x, struct
 			      "SELECT pid, max(end, 1) FROM process WHERE end NOT NULL AND pid IN"
 			      " (SELECT pid FROM service WHERE server=?1)",
 			      "i", server);
+	if (ret >= 0)
+		ret = db_each(c->db, e, db_idmap, &x->stopping, stopping, "i", server);
 	if (ret >= 0)
 		ret = db_each(c->db, e, add_name, x,
 			      "SELECT id FROM request_name WHERE readable(protocol)", "");
@@ -465,6 +476,7 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 	idmap_free(&x.services);
 	idmap_free(&x.threads);
 	idmap_free(&x.ended);
+	idmap_free(&x.stopping);
 	idmap_free_all(&x.names);
 	free(x.of);
 	upstream_ends_free(&x.ends);
