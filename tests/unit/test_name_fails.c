@@ -227,6 +227,7 @@ struct cut {
 		stops;	    /* it stops to listen before */
 	int left;	    /* the client closed it first, the server reads this */
 	const char *call;   /* by this call */
+	const char *change; /* of the tables */
 };
 
 #define UPSTREAM 200 /* first fd of those that are closed with one of a client */
@@ -373,8 +374,12 @@ static sqlite3 *cut(struct cut f)
 			&x, &e,
 			"%ld 0 switch next=%d\n+100 %d exit pid=100\n+100 %d switch next=0 state=128\n",
 			t += 2000, i, i, i);
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(changed(loaded_buf(&x), f.change), NULL);
 }
+
+#define LOST(group)                                                                                  \
+	"INSERT INTO loss(ts, dur, cpu, grp, reason, n) SELECT ts + dur + 1000000, 1000, 0, '" group \
+	"', 'full', 1 FROM request WHERE send_bytes=7000"
 
 static void answers_that_end_early(void **state)
 {
@@ -457,6 +462,8 @@ static void answers_that_need_not_end_early(void **state)
 		{ .bytes = 7000, .alone = true, .some = true, .other = true },
 		{ .bytes = 7000, .alone = true, .ends = true },
 		{ .bytes = 7000, .alone = true, .stops = true },
+		{ .bytes = 7000, .change = LOST("syscalls") },
+		{ .bytes = 7000, .alone = true, .change = LOST("syscalls") },
 		{ .bytes = 7000, .ring = true },
 		{ .bytes = 19000 },
 	};
@@ -465,6 +472,9 @@ static void answers_that_need_not_end_early(void **state)
 
 	(void)state;
 	is_number(db, VALUE("verdict_cut", "n"), 9); /* it would block: it did not end */
+	db_close(db);
+	db = cut((struct cut){ .bytes = 7000, .change = LOST("disk") });
+	is_number(db, VALUE("verdict_cut", "n"), 9);
 	db_close(db);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		db = cut(others[i]);

@@ -3,7 +3,7 @@
  * Answers that end early: the last answers of connections that had others before, shorter, by the
  * factor of the limits, than all answers of their name after which the connection was kept. The
  * client did not end it: from the first send on the server received nothing there, and asked for no
- * error. The server closes none after complete answers, as it would when it ends.
+ * error. The server closes next to none after complete answers that follow others, as when it ends.
  * Of a proxy, its upstream closed its connection: within the request, its thread read that end.
  * Or the server itself ends all answers of a name since a moment: it kept no connection after one
  * since, and its clients ask with as many bytes as before: none asks for the close. Not so of a
@@ -11,6 +11,7 @@
  * the answers count that are the first of their connection, as clients open new ones. Without
  * others, nothing is known of clients that open a connection per request: they may ask for it.
  */
+#include "loss_times.h"
 #include "upstream_closes.h"
 #include "verdict_name_fails.h"
 
@@ -64,6 +65,7 @@ struct cut {
 	struct last_answer *of; /* by the index in fds */
 	double from;		/* the first early answer arrived then */
 	const struct syscall_desc *option;
+	struct loss_times losses;
 	struct upstream_ends ends;     /* that threads read */
 	struct upstream_closes closes; /* by the processes themselves */
 	bool own;		       /* what is said: the server itself ends them */
@@ -261,6 +263,7 @@ static void count_closed(struct cut *x)
 
 		if (!a->closed || !n)
 			continue;
+		a->unclear |= loss_times_touch(&x->losses, a->end, x->fds.v[i].end);
 		if (!is_short(x, a, n)) {
 			x->usual += a->before && !a->unclear;
 			continue;
@@ -464,6 +467,8 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 	}
 	if (ret >= 0 && any && find_closed(&x)) {
 		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_call, &x, e);
+		if (ret >= 0 && !x.full)
+			ret = loss_times_read(&x.losses, c->db, e);
 		if (ret >= 0 && !x.full) {
 			count_closed(&x);
 			ret = choose(c, &x, &found, e);
@@ -479,6 +484,7 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 	idmap_free(&x.stopping);
 	idmap_free_all(&x.names);
 	free(x.of);
+	loss_times_free(&x.losses);
 	upstream_ends_free(&x.ends);
 	upstream_closes_free(&x.closes);
 	return ret < 0 ? ret : 0;
