@@ -338,8 +338,17 @@ static void accepted(struct text *x, long t, int tid, int from, int fd)
 	text_line(x, "%ld %d syscall nr=fcntl fd=%d dur=100", t + 500, tid, fd);
 }
 
+/* A third socket, from which nothing was ever accepted; as if a reading were missing. */
+#define THIRD                                                                                       \
+	"INSERT INTO fd SELECT * FROM fd WHERE role='listening' AND fd=15;"                         \
+	" UPDATE fd SET fd=16, ino=950 WHERE rowid=(SELECT max(rowid) FROM fd);"                    \
+	" INSERT INTO accept_queue SELECT * FROM accept_queue WHERE ino IS NULL;"                   \
+	" UPDATE accept_queue SET ino=950, queue=3, port=80 WHERE rowid IN (SELECT max(rowid) FROM" \
+	" accept_queue GROUP BY ts HAVING count(*) FILTER (WHERE ino IS NULL) > 1)"
+#define GAP "DELETE FROM accept_queue WHERE ino NOT NULL AND ts BETWEEN 6.5e9 AND 7.5e9"
+
 /* Two sockets on one port; what accepts from the first leaves the CPU for good, in this state. */
-static sqlite3 *two_sockets(int state)
+static sqlite3 *two_sockets(int state, const char *change)
 {
 	struct text x = { 0 };
 	long next, idle = MS / 2;
@@ -393,13 +402,13 @@ static sqlite3 *two_sockets(int state)
 		" limit=99 family=2 port=80\n@cpu 0",
 		x.t, x.t + 2, LISTENER + 1);
 	x.t += 1000;
-	return judged(&x, NULL);
+	return judged(&x, change);
 }
 
 /* The other socket is accepted from until the end. */
 static void one_of_several_sockets(void **state)
 {
-	sqlite3 *db = two_sockets(4);
+	sqlite3 *db = two_sockets(4, NULL);
 	int i;
 
 	(void)state;
@@ -412,9 +421,23 @@ static void one_of_several_sockets(void **state)
 		db,
 		"SELECT f.parent=v.finding FROM finding f, verdict v WHERE f.kind='pause_stopped'",
 		1);
+	is_within(db, FINDING_VALUE("verdict_unaccepted", "stopped", "v.number"), 99, 100);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='hang_thread'", 0);
+	db_close(db);
+	db = two_sockets(4, THIRD);
+	is_number(db, "SELECT count(*) > 9 FROM accept_queue WHERE ino=950 AND queue=3", 1);
+	is_number(db, FINDING_VALUE("verdict_unaccepted", "n", "v.number"), 30);
+	is_number(db, FINDING_VALUE("verdict_unaccepted", "thread", "v.id"), 101);
+	db_close(db);
+	db = two_sockets(4, GAP);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_unaccepted'", 0);
+	db_close(db);
+	db = two_sockets(4, "DELETE FROM signal_sent"); /* by whom is not known */
+	is_within(db, FINDING_VALUE("verdict_unaccepted", "stopped", "v.number"), 99, 100);
+	is_number(db, "SELECT count(*) > 0 FROM finding WHERE kind='hang_thread'", 1);
 	db_close(db);
 	for (i = 0; i <= 2; i++) { /* it computes, or sleeps */
-		db = two_sockets(i);
+		db = two_sockets(i, NULL);
 		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_unaccepted'", 0);
 		db_close(db);
 	}

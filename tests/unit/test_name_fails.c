@@ -219,12 +219,26 @@ struct cut {
 		ring, some, /* of the connections are kept */
 		whole,	    /* these have complete answers */
 		longer,	    /* the requests are then: they ask for the close */
-		held;	    /* it is closed 1.6 s later, with another one to the upstream */
+		held,	    /* it is closed 1.6 s later, with another one to the upstream */
+		unused,	    /* that was not asked within the request */
+		many,	    /* the process closes 1 other per ms */
+		other,	    /* a request of another name had it closed so after 9 s */
+		ends,	    /* the process ends later */
+		stops;	    /* it stops to listen before */
 	int left;	    /* the client closed it first, the server reads this */
 	const char *call;   /* by this call */
+	const char *change; /* of the tables */
 };
 
 #define UPSTREAM 200 /* first fd of those that are closed with one of a client */
+
+static void ask_upstream(struct buf *x, int fd, long t)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=20\n", t, fd);
+	buf_printf(x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=20\n", t + 10000, fd);
+}
 
 static void begin_cut(struct buf *x, struct cut f)
 {
@@ -243,6 +257,18 @@ static void begin_cut(struct buf *x, struct cut f)
 			   UPSTREAM + k, 1000 + k, 6000 + k);
 	if (f.ring)
 		buf_printf(x, &e, "5 100 fd pid=100 fd=91 path=\"anon_inode:[io_uring]\"\n");
+	if (f.stops)
+		buf_printf(x, &e,
+			   "5 100 fd pid=100 fd=92 mode=0140000 ino=192 family=2 role=listening"
+			   " socktype=1 sport=80\n");
+	buf_printf(x, &e, "@cpu 0\n");
+	if (f.stops)
+		buf_printf(x, &e, "%ld 100 syscall nr=close fd=92 dur=1\n", 18 * MS);
+	if (!f.other)
+		return;
+	ask(x, 4, 100, 15 * MS, 15 * MS + 10000, 15 * MS + 100000);
+	buf_printf(x, &e, "@cpu 1\n");
+	ask_upstream(x, 90, 15 * MS + 20000);
 	buf_printf(x, &e, "@cpu 0\n");
 }
 
@@ -267,6 +293,22 @@ static void close_held(struct buf *x, long *due, long t)
 		buf_printf(x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", t - 2000,
 			   UPSTREAM + conn);
 		buf_printf(x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", t - 1000, conn);
+	}
+}
+
+/* Connections to the upstream, each of one exchange, until the next request. */
+static void close_many(struct buf *x, long t)
+{
+	struct err e = { 0 };
+	int i;
+
+	for (i = 2; i < 9; i++, t += MS) {
+		buf_printf(x, &e,
+			   "%ld 100 fd pid=100 fd=300 mode=0140000 ino=%ld family=2 role=3"
+			   " socktype=1 sport=7000 dport=90 daddr=10.0.0.90\n",
+			   t + 2 * MS, 5000 + t / MS);
+		ask_upstream(x, 300, t + 2 * MS + 1000);
+		buf_printf(x, &e, "%ld 100 syscall nr=close fd=300 dur=1\n", t + 2 * MS + 20000);
 	}
 }
 
@@ -295,6 +337,8 @@ static sqlite3 *cut(struct cut f)
 		end = t + (late ? 100000 : f.slow ? 8 * MS : 3 * MS); /* it is faster then */
 		len = late && f.longer ? 29 : 10;
 		close_held(&x, due, t);
+		if (f.many && i)
+			close_many(&x, t - 10 * MS);
 		if (i % 40 != 5 || i / 40 >= 2 * (MORE - 1)) {
 			ask(&x, 1 + i % 2, 100, t, t + 10000, t + 100000 + i % 7 * 1000);
 			if (f.failing && i % 10 == 0)
@@ -309,6 +353,8 @@ static sqlite3 *cut(struct cut f)
 			   len);
 		buf_printf(&x, &e, "%ld 100 head conn=%d pos=%ld len=%d name=3 requests=1\n",
 			   t + 10000, conn, at[conn], len);
+		if (late && f.held && !f.unused)
+			ask_upstream(&x, UPSTREAM + conn, t + 20000);
 		if (!f.alone)
 			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=90 dur=1 ret=0\n",
 				   t + 50000);
@@ -316,8 +362,24 @@ static sqlite3 *cut(struct cut f)
 			   late && !(f.whole && conn % 3 == 0) ? f.bytes : 20000);
 		end_of_cut(&x, f, conn, end, late);
 	}
-	return analysed(loaded_buf(&x), NULL);
+	if (f.other)
+		buf_printf(&x, &e,
+			   "%ld 100 syscall nr=close fd=90 dur=1\n"
+			   "%ld 100 syscall nr=close fd=8 dur=1\n",
+			   t, t + 1000);
+	if (f.ends)
+		buf_printf(&x, &e, "%ld 100 switch next=0 state=1\n", t + 1000);
+	for (i = 104; i >= 100 && f.ends; i--)
+		buf_printf(
+			&x, &e,
+			"%ld 0 switch next=%d\n+100 %d exit pid=100\n+100 %d switch next=0 state=128\n",
+			t += 2000, i, i, i);
+	return analysed(changed(loaded_buf(&x), f.change), NULL);
 }
+
+#define LOST(group)                                                                                  \
+	"INSERT INTO loss(ts, dur, cpu, grp, reason, n) SELECT ts + dur + 1000000, 1000, 0, '" group \
+	"', 'full', 1 FROM request WHERE send_bytes=7000"
 
 static void answers_that_end_early(void **state)
 {
@@ -350,6 +412,7 @@ static void answers_that_end_early(void **state)
 static void answers_that_the_server_ends(void **state)
 {
 	static const struct cut f = { .bytes = 7000, .alone = true },
+				other = { .bytes = 7000, .alone = true, .other = true },
 				held = { .bytes = 7000, .alone = true, .held = true };
 	sqlite3 *db = cut(f);
 
@@ -364,6 +427,9 @@ static void answers_that_the_server_ends(void **state)
 		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
 		  " f.kind='verdict_cut_own' AND v.name='upstream' AND v.kind='upstream'",
 		  0);
+	db_close(db);
+	db = cut(other); /* some are closed late */
+	is_number(db, VALUE("verdict_cut_own", "n"), 9);
 	db_close(db);
 	db = cut(held);
 	is_text(db, VERDICT, "problem errors");
@@ -391,6 +457,13 @@ static void answers_that_need_not_end_early(void **state)
 		{ .bytes = 7000, .alone = true, .call = "read" },
 		{ .bytes = 7000, .alone = true, .fresh = true },
 		{ .bytes = 19000, .alone = true },
+		{ .bytes = 7000, .alone = true, .held = true, .unused = true },
+		{ .bytes = 7000, .alone = true, .held = true, .many = true },
+		{ .bytes = 7000, .alone = true, .some = true, .other = true },
+		{ .bytes = 7000, .alone = true, .ends = true },
+		{ .bytes = 7000, .alone = true, .stops = true },
+		{ .bytes = 7000, .change = LOST("syscalls") },
+		{ .bytes = 7000, .alone = true, .change = LOST("syscalls") },
 		{ .bytes = 7000, .ring = true },
 		{ .bytes = 19000 },
 	};
@@ -399,6 +472,9 @@ static void answers_that_need_not_end_early(void **state)
 
 	(void)state;
 	is_number(db, VALUE("verdict_cut", "n"), 9); /* it would block: it did not end */
+	db_close(db);
+	db = cut((struct cut){ .bytes = 7000, .change = LOST("disk") });
+	is_number(db, VALUE("verdict_cut", "n"), 9);
 	db_close(db);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		db = cut(others[i]);

@@ -88,34 +88,34 @@ static int put_first(struct analysis_ctx *c, const struct judged *j, s64 tid, s6
 		     const char *sql, put_fn *put_row, struct err *e)
 {
 	sqlite3_stmt *q;
-	int got, ret = db_query(&q, c->db, e, sql, "iii", tid, from, to);
+	int got, end, ret = db_query(&q, c->db, e, sql, "iii", tid, from, to);
 
 	if (ret < 0)
 		return ret;
 	got = db_step(q, e);
 	ret = got > 0 ? put_row(c, j, q, e) : 0;
-	got = db_end(q, got);
-	return ret < 0 ? ret : got;
+	end = db_end(q, got);
+	return ret < 0 ? ret : end < 0 ? end : got;
 }
 
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
 {
 	const struct judged_pause *p = judged_longest(j);
+	int ret = p ? put_first(c, j, tid, p->start, p->end, opened, put_signal, e) : 0;
 
-	return p ? put_first(c, j, tid, p->start, p->end, opened, put_signal, e) : 0;
+	return ret < 0 ? ret : 0;
 }
 
 int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
 {
 	const struct judged_pause *p = judged_longest(j);
+	int ret = p ? put_first(c, j, tid, p->start, p->end, stops, put_stopped, e) : 0;
 
-	return p ? put_first(c, j, tid, p->start, p->end, stops, put_stopped, e) : 0;
+	return ret < 0 ? ret : 0;
 }
 
 int pause_stopped_then(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,
 		       struct err *e)
 {
-	int ret = put_first(c, j, tid, from, to, stops, put_stopped, e);
-
-	return ret < 0 ? ret : 0;
+	return put_first(c, j, tid, from, to, stops, put_stopped, e);
 }

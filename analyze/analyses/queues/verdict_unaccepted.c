@@ -4,8 +4,9 @@
  * accepted those before is idle in epoll: it does not ask for new ones, as an event loop does at
  * its limit of connections. No request shows them. Between readings of the queue that all have
  * some, none was accepted, and the queue did not shrink: no other process accepts from it. Where
- * several sockets listen on the port (SO_REUSEPORT), each has a queue of its own, and a process
- * that is stopped leaves it to fill while others accept from theirs. Not so if accept failed
+ * several sockets listen on the port (SO_REUSEPORT, or of several addresses), each has a queue of
+ * its own, and a process that is stopped leaves it to fill while others accept from theirs. One
+ * that none was accepted from is not judged next to them. Not so if accept failed
  * (verdict_unserved.c); one that was accepted in the end is in verdict_accepts.c. With too few
  * requests for a verdict, or no server at all, what did not accept need not be idle: it may be
  * starting, or have other work.
@@ -28,6 +29,27 @@
 	" p) AND pid IN (SELECT pid FROM own)), a AS MATERIALIZED (SELECT pid, fd, remote, ts, end"              \
 	" FROM fd WHERE role='accepted' AND port IN (SELECT port FROM p))"
 
+/* The last that each of several sockets accepted. */
+#define EACH                                                                                                      \
+	"i AS MATERIALIZED (SELECT l.ino, max(s.ts + s.dur) AS ts, l.pid, s.ret AS fd FROM syscall s CROSS JOIN"  \
+	" thread t ON t.tid=s.tid CROSS JOIN l ON l.pid=t.pid AND l.fd=s.fd WHERE s.ret >= 0 AND s.nr IN (SELECT" \
+	" nr FROM syscall_name WHERE name IN ('accept', 'accept4')) GROUP BY l.ino)"
+
+/* The last of the server. */
+#define ANY                                                                                                     \
+	"SELECT NULL AS ino, max(ts) AS ts, (SELECT max(ts) FROM a) AS any, pid, fd, 0 AS own FROM a WHERE pid" \
+	" IN (SELECT pid FROM own)"
+
+/* Readings without a gap until the end, after that. */
+#define READINGS                                                                                                         \
+	", r AS (SELECT q.ts, q.dur, q.ino, q.queue, q.port, lag(q.queue, 1, 0) OVER w"                                  \
+	" AS before, last.ts AS since, last.pid, last.fd, last.own FROM accept_queue q JOIN last ON coalesce(last.ino,"  \
+	" q.ino)=q.ino WHERE q.ts + q.dur > coalesce(any, 0) AND q.ino IN (SELECT ino FROM l) WINDOW w AS"               \
+	" (PARTITION BY q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), coalesce(since, 0),"  \
+	" pid, fd, port, own FROM r GROUP BY ino HAVING min(queue) > 0 AND min(queue - before) >= 0 AND total(dur) >="   \
+	" max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >= (SELECT max(ts + dur) FROM accept_queue WHERE ino IS NULL)" \
+	" ORDER BY own DESC, 1 DESC LIMIT 1"
+
 static int on_queue(void *arg, sqlite3_stmt *q, struct err *e)
 {
 	struct verdict_unaccepted *u = arg;
@@ -46,27 +68,26 @@ static int on_queue(void *arg, sqlite3_stmt *q, struct err *e)
 	return 0;
 }
 
-/* Readings without a gap until the end, after the last connection that was accepted: of several
- * sockets, from that one. */
+/* After the last connection that was accepted: of several sockets, from that one. */
 static int read_queue(struct verdict_unaccepted *u, struct analysis_ctx *c, const struct judged *j,
 		      struct err *e)
 {
-	static const char sql[] =
+	static const char has_some[] =
 		"WITH " OWN
-		", i AS MATERIALIZED (SELECT l.ino, max(s.ts + s.dur) AS ts, l.pid, s.ret AS fd FROM syscall s"
-		" CROSS JOIN thread t ON t.tid=s.tid CROSS JOIN l ON l.pid=t.pid AND l.fd=s.fd WHERE s.ret >= 0 AND s.nr"
-		" IN (SELECT nr FROM syscall_name WHERE name IN ('accept', 'accept4')) AND (SELECT min(ino)<>max(ino)"
-		" FROM l) GROUP BY l.ino), last AS MATERIALIZED (SELECT ino, ts, ts AS any, pid, fd, 1 AS own FROM i UNION"
-		" ALL SELECT NULL, max(ts), (SELECT max(ts) FROM a), pid, fd, 0 FROM a WHERE pid IN (SELECT pid FROM own)"
-		" AND NOT EXISTS (SELECT 1 FROM i)), r AS (SELECT q.ts, q.dur, q.ino, q.queue, q.port, lag(q.queue, 1, 0) OVER w"
-		" AS before, last.ts AS since, last.pid, last.fd, last.own FROM accept_queue q JOIN last ON coalesce(last.ino,"
-		" q.ino)=q.ino WHERE q.ts + q.dur > coalesce(any, 0) AND q.ino IN (SELECT ino FROM l) WINDOW w AS"
-		" (PARTITION BY q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), coalesce(since, 0),"
-		" pid, fd, port, own FROM r GROUP BY ino HAVING min(queue) > 0 AND min(queue - before) >= 0 AND total(dur) >= max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >="
-		" (SELECT max(ts + dur) FROM accept_queue WHERE ino IS NULL) ORDER BY 1 LIMIT 1";
+		" SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM accept_queue WHERE queue > 0 AND ino"
+		" IN (SELECT ino FROM l)) THEN 0 ELSE (SELECT count(DISTINCT ino) FROM l) END";
+	static const char one[] = "WITH " OWN ", last AS MATERIALIZED (" ANY ")" READINGS;
+	static const char several[] =
+		"WITH " OWN ", " EACH
+		", last AS MATERIALIZED (SELECT ino, ts, ts AS any, pid, fd, 1 AS own"
+		" FROM i UNION ALL SELECT * FROM (" ANY
+		") WHERE NOT EXISTS (SELECT 1 FROM i))" READINGS;
+	s64 server = j->about.kind == SUBJECT_server ? j->about.id : -j->about.id, sockets = 0;
+	int ret = db_int(c->db, &sockets, e, has_some, "i", server);
 
-	return db_each(c->db, e, on_queue, u, sql, "i",
-		       j->about.kind == SUBJECT_server ? j->about.id : -j->about.id);
+	if (ret < 0 || !sockets)
+		return ret;
+	return db_each(c->db, e, on_queue, u, sockets > 1 ? several : one, "i", server);
 }
 
 static int take_idle(void *arg, sqlite3_stmt *q, struct err *e)
@@ -201,6 +222,8 @@ int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err 
 		VALUE_TEXT("port", u->clients > 0 ? NULL : port),
 		VALUE_NUMBER("first", u->first, "at"),
 		VALUE_NUMBER("n", u->n, ""),
+		VALUE_NUMBER("stopped", u->halted ? percent(u->stopped, u->end - u->start) : NAN,
+			     "%"),
 		{ 0 },
 	};
 	const struct finding f = { FINDING_verdict_unaccepted,
@@ -216,7 +239,10 @@ int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err 
 	ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 	if (ret < 0)
 		return ret;
-	if (u->halted)
-		return pause_stopped_then(c, j, u->tid, (s64)u->start, (s64)u->end, e);
-	return u->clients > 0 ? put_clients(c, j, e) : verdict_hang_threads(c, j, e);
+	if (u->halted) {
+		ret = pause_stopped_then(c, j, u->tid, (s64)u->start, (s64)u->end, e);
+		if (ret)
+			return ret < 0 ? ret : 0;
+	}
+	return u->clients > 0 && !u->halted ? put_clients(c, j, e) : verdict_hang_threads(c, j, e);
 }

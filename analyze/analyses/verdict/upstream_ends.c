@@ -10,7 +10,7 @@ int upstream_ends_add(struct upstream_ends *x, s64 of, s64 ts, const struct fd_r
 {
 	if (GROW(x->v, x->n, "ends of connections", e) < 0)
 		return ERR_FAIL;
-	x->v[x->n++] = (struct upstream_end){ of, ts, at->row, at->remote };
+	x->v[x->n++] = (struct upstream_end){ of, ts, at };
 	return 0;
 }
 
@@ -29,8 +29,7 @@ void upstream_ends_sort(struct upstream_ends *x)
 		qsort(x->v, x->n, sizeof(*x->v), by_time);
 }
 
-const struct upstream_end *upstream_ends_last(const struct upstream_ends *x, s64 of, s64 from,
-					      s64 to)
+size_t upstream_ends_until(const struct upstream_ends *x, s64 of, s64 to)
 {
 	const struct upstream_end key = { .of = of, .ts = to };
 	size_t low = 0, high = x->n, mid;
@@ -42,7 +41,15 @@ const struct upstream_end *upstream_ends_last(const struct upstream_ends *x, s64
 		else
 			high = mid;
 	}
-	return low && x->v[low - 1].of == of && x->v[low - 1].ts >= from ? &x->v[low - 1] : NULL;
+	return low;
+}
+
+const struct upstream_end *upstream_ends_last(const struct upstream_ends *x, s64 of, s64 from,
+					      s64 to)
+{
+	const struct upstream_end *last = x->v + upstream_ends_until(x, of, to);
+
+	return last > x->v && last[-1].of == of && last[-1].ts >= from ? last - 1 : NULL;
 }
 
 void upstream_ends_free(struct upstream_ends *x)

@@ -433,7 +433,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 int verdict_unmatched(struct analysis_ctx *c, struct err *e);
 /* pause_say.c: under j->finding, what the threads did in the pauses that count. */
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
-/* pause_signal.c: under j->finding, the signal that stopped the thread from..to, for most of it. */
+/* pause_signal.c: under j->finding, the signal that stopped the thread from..to, for most of it.
+ * Returns 1 if there is one. */
 int pause_stopped_then(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,
 		       struct err *e);
 /* verdict_tried.c: under j->finding, the lock of a file that failed requests did not get. */

@@ -3,14 +3,16 @@
  * Answers that end early: the last answers of connections that had others before, shorter, by the
  * factor of the limits, than all answers of their name after which the connection was kept. The
  * client did not end it: from the first send on the server received nothing there, and asked for no
- * error. The server closes none after complete answers, as it would when it ends.
+ * error. The server closes next to none after complete answers that follow others, as when it ends.
  * Of a proxy, its upstream closed its connection: within the request, its thread read that end.
  * Or the server itself ends all answers of a name since a moment: it kept no connection after one
- * since, and its clients ask with as many bytes as before: none asks for the close. Then also the
- * answers count that are the first of their connection, as clients open new ones. Without others,
- * nothing is known of clients that open a connection per request: they may ask for it.
+ * since, and its clients ask with as many bytes as before: none asks for the close. Not so of a
+ * process that ends in the recording, or stops to listen: it may end all that it holds. Then also
+ * the answers count that are the first of their connection, as clients open new ones. Without
+ * others, nothing is known of clients that open a connection per request: they may ask for it.
  */
-#include "upstream_ends.h"
+#include "loss_times.h"
+#include "upstream_closes.h"
 #include "verdict_name_fails.h"
 
 #include "analyze/analyses/queues/fd_rows.h"
@@ -33,8 +35,8 @@ struct last_answer {
 	s64 name, tid, ts, end, bytes, asked, sends;
 	bool good, closed; /* closed: by the server, right after it, or next to an upstream's */
 	bool unclear;	   /* the client may have ended it */
-	s64 upstream;	   /* fd.rowid of the connection whose end was read last; 0: none */
-	s64 remote;
+	const struct fd_row *with;     /* that was closed next to it; NULL: none */
+	const struct fd_row *upstream; /* whose end was read last, or with; NULL: none */
 };
 
 /* Answers that end early; follow: others on their connection; to: an upstream, closed with it. */
@@ -49,6 +51,7 @@ struct cut_name {
 	double asked[2];      /* bytes of their requests */
 	double newest;	      /* the last of them was asked then */
 	double due;	      /* DUE_ANSWERS of them had ended then */
+	double delay;	      /* ns, the longest from one that is short to the server's close */
 	struct early by, own; /* by its upstream; by the server */
 };
 
@@ -57,17 +60,18 @@ struct cut {
 	s64 duration;
 	struct fd_rows fds, upstreams;
 	struct idmap services, threads, ended;
+	struct idmap stopping;	/* processes that ended, or that listened and do not */
 	struct idmap names;	/* those that are readable: struct cut_name */
 	struct last_answer *of; /* by the index in fds */
 	double from;		/* the first early answer arrived then */
 	const struct syscall_desc *option;
-	struct upstream_ends ends;   /* that threads read */
-	struct upstream_ends closes; /* by the processes themselves */
-	double delay;		     /* ns, the longest from an answer to the server's close */
-	bool own;		     /* what is said: the server itself ends them */
-	bool full;		     /* there are more: nothing is said */
-	double usual;		     /* connections that are closed after complete answers */
-	s64 name, all;		     /* that is said; its answers that follow others */
+	struct loss_times losses;
+	struct upstream_ends ends;     /* that threads read */
+	struct upstream_closes closes; /* by the processes themselves */
+	bool own;		       /* what is said: the server itself ends them */
+	bool full;		       /* there are more: nothing is said */
+	double usual;		       /* connections that are closed after complete answers */
+	s64 name, all;		       /* that is said; its answers that follow others */
 };
 
 static void is_kept(struct cut *x, const struct last_answer *a)
@@ -121,48 +125,28 @@ static bool is_short(const struct cut *x, const struct last_answer *a, const str
 	return n && n->kept >= DUE_ANSWERS && x->l->factor * (double)a->bytes < n->least;
 }
 
-static int find_closes(struct cut *x, struct err *e)
-{
-	size_t i;
-
-	for (i = 0; i < x->upstreams.n; i++) {
-		const struct fd_row *u = &x->upstreams.v[i];
-
-		if (upstream_ends_add(&x->closes, u->pid, u->end, u, e) < 0)
-			return ERR_FAIL;
-	}
-	upstream_ends_sort(&x->closes);
-	return 0;
-}
-
-/* A connection to an upstream that its process closed after the answer, next to that of the client.
- */
-static const struct upstream_end *closed_with(const struct cut *x, const struct fd_row *at,
-					      const struct last_answer *a)
-{
-	s64 near = (s64)x->l->latency, from = at->end - near;
-
-	return upstream_ends_last(&x->closes, at->pid, from > a->end ? from : a->end,
-				  at->end + near);
-}
-
 /* By the server, as it did not end itself. */
-static bool is_closed(struct cut *x, const struct fd_row *at, const struct last_answer *a)
+static bool is_closed(struct cut *x, const struct fd_row *at, struct last_answer *a)
 {
 	s64 gone = (intptr_t)idmap_get(&x->ended, (u64)at->pid);
-	double delay = (double)(at->end - a->end);
 
-	if (!a->end || !a->good || at->end == INT64_MAX || (gone && gone <= at->end) ||
-	    (delay >= x->l->pause && !closed_with(x, at, a)))
+	if (!a->end || !a->good || at->end == INT64_MAX || (gone && gone <= at->end))
 		return false;
-	x->delay = fmax(x->delay, delay);
-	return true;
+	a->with = upstream_closes_take(&x->closes, at->pid, a->tid, a->ts, a->end, at->end);
+	return a->with || (double)(at->end - a->end) < x->l->pause;
 }
 
-/* It is open for longer than the server takes to close one: it is kept. */
+/* It is open for longer than the server takes to close one that is short: it is kept. */
 static bool stays_open(const struct cut *x, const struct fd_row *at, const struct last_answer *a)
 {
-	return a->end && at->end == INT64_MAX && (double)(x->duration - a->end) > x->delay;
+	const struct cut_name *n = idmap_get(&x->names, (u64)a->name);
+
+	return n && a->end && at->end == INT64_MAX && (double)(x->duration - a->end) > n->delay;
+}
+
+static bool is_early(const struct cut *x, const struct last_answer *a)
+{
+	return a->closed && is_short(x, a, idmap_get(&x->names, (u64)a->name));
 }
 
 /* Whether some may be early. */
@@ -172,15 +156,21 @@ static bool find_closed(struct cut *x)
 	size_t i;
 
 	x->from = INFINITY;
-	for (i = 0; i < x->fds.n; i++)
-		x->of[i].closed = is_closed(x, &x->fds.v[i], &x->of[i]);
+	for (i = 0; i < x->fds.n; i++) {
+		struct last_answer *a = &x->of[i];
+		struct cut_name *name = idmap_get(&x->names, (u64)a->name);
+
+		a->closed = is_closed(x, &x->fds.v[i], a);
+		if (is_early(x, a))
+			name->delay = fmax(name->delay, (double)(x->fds.v[i].end - a->end));
+	}
 	for (i = 0; i < x->fds.n; i++)
 		if (stays_open(x, &x->fds.v[i], &x->of[i]))
 			is_kept(x, &x->of[i]);
 	for (i = 0; i < x->fds.n; i++) {
 		const struct last_answer *a = &x->of[i];
 
-		if (!a->closed || !is_short(x, a, idmap_get(&x->names, (u64)a->name)))
+		if (!is_early(x, a))
 			continue;
 		x->from = fmin(x->from, (double)a->ts);
 		n += a->before > 0;
@@ -241,27 +231,25 @@ static void add_by_upstream(struct cut *x, struct cut_name *n, struct last_answe
 		n->by.others++;
 		return;
 	}
-	a->upstream = u->row;
-	a->remote = u->remote;
+	a->upstream = u->at;
 	add_early(&n->by, a, closed);
 }
 
-static void add_own(struct cut *x, struct cut_name *n, struct last_answer *a,
+static void add_own(const struct cut *x, struct cut_name *n, struct last_answer *a,
 		    const struct fd_row *at)
 {
-	const struct upstream_end *u = closed_with(x, at, a);
-
-	if (a->unclear || (double)a->ts <= n->newest || (double)a->ts < n->due ||
-	    (double)a->asked < n->asked[0] || (double)a->asked > n->asked[1]) {
+	/* as it stops, it ends what others would still hold */
+	if (a->unclear || idmap_get(&x->stopping, (u64)at->pid) || (double)a->ts <= n->newest ||
+	    (double)a->ts < n->due || (double)a->asked < n->asked[0] ||
+	    (double)a->asked > n->asked[1]) {
 		n->own.others++;
 		return;
 	}
 	add_early(&n->own, a, at->end);
-	if (!u || a->upstream)
+	if (!a->with || a->upstream)
 		return;
 	n->own.to++;
-	a->upstream = u->row;
-	a->remote = u->remote;
+	a->upstream = a->with;
 }
 
 static void count_closed(struct cut *x)
@@ -275,6 +263,7 @@ static void count_closed(struct cut *x)
 
 		if (!a->closed || !n)
 			continue;
+		a->unclear |= loss_times_touch(&x->losses, a->end, x->fds.v[i].end);
 		if (!is_short(x, a, n)) {
 			x->usual += a->before && !a->unclear;
 			continue;
@@ -288,7 +277,7 @@ static void count_closed(struct cut *x)
 /* The upstream of all of them; 0: several. */
 static s64 upstream_of(const struct cut *x)
 {
-	s64 row = 0, remote = 0;
+	const struct fd_row *found = NULL;
 	size_t i;
 
 	for (i = 0; i < x->fds.n; i++) {
@@ -296,12 +285,11 @@ static s64 upstream_of(const struct cut *x)
 
 		if (a->name != x->name || !a->upstream)
 			continue;
-		if (row && a->remote != remote)
+		if (found && a->upstream->remote != found->remote)
 			return 0;
-		row = a->upstream;
-		remote = a->remote;
+		found = a->upstream;
 	}
-	return row;
+	return found ? found->row : 0;
 }
 
 /* Its answers since the first that ends early, on connections that had others before. */
@@ -410,6 +398,10 @@ static int add_name(void *arg, sqlite3_stmt *q, struct err *e)
 
 static int read_tables(struct analysis_ctx *c, s64 server, struct cut *x, struct err *e)
 {
+	static const char stopping[] =
+		"WITH p AS MATERIALIZED (SELECT pid FROM service WHERE server=?1) SELECT pid, 1 FROM process WHERE end NOT NULL"
+		" AND pid IN (SELECT pid FROM p) UNION SELECT pid, 1 FROM fd WHERE role='listening' AND end NOT NULL AND pid IN"
+		" (SELECT pid FROM p)";
 	int ret = db_each(c->db, e, db_idmap, &x->services,
 			  "SELECT id, 1 FROM service WHERE server=?1", "i", server);
 
@@ -424,6 +416,8 @@ static int read_tables(struct analysis_ctx *c, s64 server, struct cut *x, struct
 			      "SELECT pid, max(end, 1) FROM process WHERE end NOT NULL AND pid IN"
 			      " (SELECT pid FROM service WHERE server=?1)",
 			      "i", server);
+	if (ret >= 0)
+		ret = db_each(c->db, e, db_idmap, &x->stopping, stopping, "i", server);
 	if (ret >= 0)
 		ret = db_each(c->db, e, add_name, x,
 			      "SELECT id FROM request_name WHERE readable(protocol)", "");
@@ -448,7 +442,8 @@ static int read_sockets(struct analysis_ctx *c, s64 server, struct cut *x, bool 
 		return ret;
 	ret = fd_rows_read(&x->upstreams, c->db, server, "connected", e);
 	if (ret >= 0)
-		ret = find_closes(x, e);
+		ret = upstream_closes_read(&x->closes, c->db, &x->upstreams, (s64)x->l->latency,
+					   c->duration, e);
 	if (ret >= 0)
 		ret = fd_rows_read(&x->fds, c->db, server, "accepted", e);
 	for (i = 0; i < x->fds.n; i++)
@@ -472,6 +467,8 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 	}
 	if (ret >= 0 && any && find_closed(&x)) {
 		ret = rows_each(c->db, TABLE_syscall, COLUMNS_ALL, take_call, &x, e);
+		if (ret >= 0 && !x.full)
+			ret = loss_times_read(&x.losses, c->db, e);
 		if (ret >= 0 && !x.full) {
 			count_closed(&x);
 			ret = choose(c, &x, &found, e);
@@ -484,9 +481,11 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 	idmap_free(&x.services);
 	idmap_free(&x.threads);
 	idmap_free(&x.ended);
+	idmap_free(&x.stopping);
 	idmap_free_all(&x.names);
 	free(x.of);
+	loss_times_free(&x.losses);
 	upstream_ends_free(&x.ends);
-	upstream_ends_free(&x.closes);
+	upstream_closes_free(&x.closes);
 	return ret < 0 ? ret : 0;
 }
