@@ -28,6 +28,7 @@ struct datagram_peer {
 struct datagram {
 	struct file request; /* with its client; the first member */
 	struct datagram_peer *peer;
+	u32 head;			/* id and flags if it may be of DNS; 0: it is not */
 	u64 answers;			/* of its peer before */
 	struct datagram *older, *newer; /* of its peer */
 	struct datagram *next, *prev;	/* in order of time */
@@ -40,6 +41,7 @@ struct datagrams {
 	u64 last_send; /* of an answer; 0: none yet */
 	u32 answered;  /* thread of that send */
 	u64 unknown;   /* receives of datagrams from peers that are not recorded */
+	bool dns;      /* an answer had the id of its question */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
 };
 
