@@ -429,6 +429,9 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 int verdict_unmatched(struct analysis_ctx *c, struct err *e);
 /* pause_say.c: under j->finding, what the threads did in the pauses that count. */
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* verdict_idle_holder.c: under j->finding, the idle connection that may hold what requests that
+ * fail for want of a lock wait for. */
+int verdict_idle_holder(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* verdict_tried.c: under j->finding, the lock of a file that failed requests did not get. */
 int verdict_tried(struct analysis_ctx *c, const struct judged *j, struct err *e);
 #define PAUSE_SAMPLES 5 /* fewer name no function */
