@@ -421,6 +421,73 @@ static void answers_of_dns_have_a_code(void **state)
 	db_close(db);
 }
 
+/*
+ * A question every 25 ms, 10 s; since one of them each third answer has this code; or nothing is
+ * answered for 300 ms before that.
+ */
+static sqlite3 *dns_since(u32 code, u32 since, bool pause)
+{
+	static const char host[] =
+		"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n"
+		"2 100 thread pid=100 state=83 comm=\"server\"\n"
+		"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=4 socktype=2 sport=53\n"
+		"8 0 clock monotonic=8 realtime=1700000000000000000 boottime=8\n"
+		"10 0 info text=\"begin=10\"\n10000000000 0 info text=\"stopped=10000000000\"\n@cpu 0\n";
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	u32 id;
+
+	buf_printf(&x, &e, "%s", host);
+	for (id = 1; id < 390; id++) {
+		bool late = pause && id > 188 && id <= 200;
+		u64 t = id * 25000000UL;
+		u64 end = (late ? 201 * 25000000UL - 9000000 : t) + 100000 + id % 7 * 1000;
+		u32 head = 0x80810000 | (id > since && id % 3 == 0 ? code << 24 : 0) | id;
+
+		buf_printf(&x, &e,
+			   "%llu 100 datagram daddr=10.0.0.1 family=2 dport=7 head=%u\n"
+			   "%llu 100 syscall nr=recvmsg fd=5 dur=1 ret=40\n",
+			   (unsigned long long)t, 0x10000 | id, (unsigned long long)t);
+		buf_printf(&x, &e,
+			   "%llu 100 datagram daddr=10.0.0.1 family=2 dport=7 head=%u\n"
+			   "%llu 100 syscall nr=sendmsg fd=5 dur=1 ret=60\n",
+			   (unsigned long long)end, head, (unsigned long long)end);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void a_server_of_dns_that_fails(void **state)
+{
+	static const char verdict[] = "SELECT status || ' ' || kind FROM verdict WHERE rank=1";
+	sqlite3 *db = dns_since(2, 200, false);
+
+	(void)state;
+	is_text(db, verdict, "problem errors");
+	is_text(db, FINDING_VALUE("verdict_errors_name", "code", "v.text"), "SERVFAIL");
+	is_within(db, FINDING_VALUE("verdict_errors_name", "start", "v.number"), 4.9e9, 5.2e9);
+	db_close(db);
+	db = dns_since(5, 200, false);
+	is_text(db, verdict, "problem errors");
+	is_text(db, FINDING_VALUE("verdict_errors_name", "code", "v.text"), "REFUSED");
+	db_close(db);
+	db = dns_since(3, 200, false);
+	is_text(db, verdict, "none ");
+	db_close(db);
+	db = dns_since(2, 0, false);
+	is_text(db, verdict, "problem errors");
+	db_close(db);
+	/* a pause that is over hides no errors that go on */
+	db = dns_since(2, 200, true);
+	is_text(db, verdict, "problem errors");
+	db_close(db);
+	db = dns_since(3, 200, true);
+	is_text(db, verdict, "problem pauses");
+	db_close(db);
+	db = dns_since(5, 0, false); /* it may be meant so */
+	is_text(db, verdict, "none ");
+	db_close(db);
+}
+
 static void heads_of_dns(void **state)
 {
 	static const u32 bits[] = { 0x800000,	0x080000,   0x400000,	0x040000,  0x020000,
@@ -478,6 +545,7 @@ int main(void)
 		T(questions_that_are_not_answered),
 		T(datagrams_that_need_no_answer),
 		T(answers_of_dns_have_a_code),
+		T(a_server_of_dns_that_fails),
 		T(heads_of_dns),
 		T(calls_that_move_several),
 	};
