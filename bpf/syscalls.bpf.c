@@ -353,7 +353,8 @@ static __always_inline int on_exit(struct pt_regs *regs, s64 ret, const bool btf
 		offsets_of(&call, ios[nr & SYSCALL_MASK], regs, btf);
 	if (shape & FD_SOURCE || form)
 		follow_files(&call, id, shape, form, regs, btf);
-	if (heads && call.abi == NATIVE_ABI && moves[nr & SYSCALL_MASK])
+	if (heads && call.abi == NATIVE_ABI &&
+	    moves[nr & SYSCALL_MASK] & (MOVE_RECEIVES | MOVE_SENDS))
 		bytes_moved(&call, moves[nr & SYSCALL_MASK], regs, btf);
 	return 0;
 }

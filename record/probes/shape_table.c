@@ -61,6 +61,8 @@ static const struct call_bits moves_of[] = {
 	{ "writev", MOVE_SENDS | MOVE_VECTOR },
 	{ "sendto", MOVE_SENDS | MOVE_PEER },
 	{ "sendmsg", MOVE_SENDS | MOVE_MESSAGE | MOVE_PEER },
+	{ "recvmmsg", MOVE_FLAGS | MOVE_PEER | MOVE_MANY },
+	{ "sendmmsg", MOVE_PEER | MOVE_MANY },
 };
 
 static const struct call_bits paths_of[] = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A server on UDP that reads two requests before it answers them, the second one first, after 20 ms and 50 ms; and its
-clients, of two addresses. datagrams.py serve|ask PORT"""
+clients, of two addresses; or a client of DNS with three questions at a time. datagrams.py serve|ask|dns PORT"""
 import socket
 import sys
 import time
@@ -37,4 +37,16 @@ def ask(port):
         first.recv(100)
 
 
-{"serve": serve, "ask": ask}[sys.argv[1]](int(sys.argv[2]))
+def dns(port):
+    s = bound("127.0.0.1")
+    s.settimeout(20)
+    names = b"\2ok\4test", b"\4none\2ok\4test", b"\4lost\4test"
+    for number in range(ROUNDS):
+        for i, name in enumerate(names):
+            head = bytes((number + 1, i, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+            s.sendto(head + name + b"\0\0\1\0\1", ("127.0.0.1", port))
+        answers = [s.recv(500) for _ in names]
+        assert sorted(a[1] for a in answers) == [0, 1, 2]
+
+
+{"serve": serve, "ask": ask, "dns": dns}[sys.argv[1]](int(sys.argv[2]))

@@ -27,6 +27,8 @@ struct rare {
 	int good;   /* the index of one that does not */
 	int slower; /* ms: all take longer since */
 	int ended;  /* protocol: errors without a request, which end connections; 0: none */
+	int idle;   /* connections with the last request, of the rare name, at 4 s */
+	bool again; /* but for another one at 7 s, which fails */
 	int each;   /* times that the rare name is asked on each of eleven connections; 0: on one */
 };
 
@@ -67,10 +69,10 @@ static sqlite3 *rare(struct rare f)
 	struct buf x = { 0 };
 	struct err e = { 0 };
 	long t, end;
-	int i = 0;
+	int i = 0, conn;
 
 	begin_host(&x);
-	if (f.each)
+	if (f.each || f.idle)
 		begin_more(&x);
 	if (f.ended)
 		as_protocol(&x, f.ended);
@@ -86,6 +88,10 @@ static sqlite3 *rare(struct rare f)
 			continue;
 		}
 		ask(&x, name, 100, t, t + 10000, end);
+		for (conn = MORE_FIRST; conn < MORE_FIRST + f.idle; conn++)
+			if (t == 4020 * MS || (f.again && t == 7020 * MS))
+				ask_once(&x, conn, end + MS, end + 2 * MS,
+					 t > f.from * MS ? f.status : 0);
 		if (is_rare && f.status && t >= f.from * MS && i / 40 != f.good)
 			error_of(&x, end, 3, f.status, 1);
 		if (!f.ended || i % 8 || t < f.from * MS)
@@ -186,6 +192,33 @@ static void all_of_a_name_fail_always(void **state)
 	db = rare(f);
 	is_text(db, VERDICT, "problem errors");
 	db_close(db);
+}
+
+/* Requests that did not get their lock in time, next to a client that sent nothing since. */
+static void who_may_hold_the_lock(void **state)
+{
+	static const struct rare others[] = {
+		{ .status = 1205, .from = 5000, .good = -1, .idle = 2 },
+		{ .status = 1205, .from = 5000, .good = -1, .idle = 1, .again = true },
+		{ .status = 1213, .from = 5000, .good = -1, .idle = 1 },
+		{ .status = 1062, .from = 5000, .good = -1, .idle = 1 },
+	};
+	sqlite3 *db = rare((struct rare){ .status = 1205, .from = 5000, .good = -1, .idle = 1 });
+	size_t i;
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_text(db, TEXT_OF("idle_holder", "client"), "10.0.0.9:9");
+	is_within(db, VALUE("idle_holder", "since"), 4021 * MS, 4025 * MS);
+	is_number(db, FINDING_VALUE("idle_holder", "name", "v.id"), 3);
+	is_within(db, VALUE("idle_holder", "n"), 11, 13);
+	db_close(db);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		db = rare(others[i]);
+		is_text(db, VERDICT, "problem errors");
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='idle_holder'", 0);
+		db_close(db);
+	}
 }
 
 static void errors_that_end_connections(void **state)
@@ -490,10 +523,10 @@ static void answers_that_need_not_end_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(all_of_a_name_fail_since),	 T(what_takes_long_began_before_its_end),
-		T(all_of_a_name_fail_always),	 T(errors_that_end_connections),
-		T(answers_that_end_early),	 T(answers_that_need_not_end_early),
-		T(answers_that_the_server_ends),
+		T(all_of_a_name_fail_since),	    T(what_takes_long_began_before_its_end),
+		T(all_of_a_name_fail_always),	    T(errors_that_end_connections),
+		T(who_may_hold_the_lock),	    T(answers_that_end_early),
+		T(answers_that_need_not_end_early), T(answers_that_the_server_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@ enum how { BY_THREADS, ITSELF, OTHER_SERVER };
 struct loop {
 	enum how how;
 	bool disk;  /* they wait for the disk */
+	int names;  /* of requests; of two, the second takes an eighth of the work */
 	bool loops; /* they are event loops themselves, and sleep on a futex for their work */
 };
 
@@ -41,6 +42,8 @@ static void begin(struct text *x)
 			" dport=%d daddr=10.0.0.9",
 			10 + i, 1000 + i, 4000 + i);
 	text_line(x, "5 100 fd pid=100 fd=60 mode=0100000 ino=9 dev=1 path=\"/data/file\"");
+	for (i = 1; i <= 3; i++)
+		text_line(x, "8 0 request_name id=%d protocol=1 name=\"GET /%d\"", i, i);
 	text_line(x, "31 0 info text=\"begin=31\"\n@cpu 0");
 	for (i = 0; i < CLIENTS; i++)
 		text_line(x, "%d 0 connection sock=%d ino=%d conn=%d family=2 side=1", 40 + i,
@@ -112,8 +115,11 @@ static void asks(struct run *r, int c, long work)
 	int i, w = 0;
 
 	pool_line(&r->x, arrival, "0 segment conn=%d pos=%ld len=10 unread=0", c + 1, r->pos[c]);
-	r->pos[c] += 10;
 	pool_line(&r->x, t + 5000, "100 syscall nr=read fd=%d dur=1000 ret=10", 10 + c);
+	if (r->l->names)
+		pool_line(&r->x, t + 5000, "100 head conn=%d pos=%ld len=10 name=%d requests=1",
+			  c + 1, r->pos[c], 1 + c % r->l->names);
+	r->pos[c] += 10;
 	if (itself) {
 		answers(r, c, t + work - 5000);
 		return;
@@ -176,6 +182,8 @@ static sqlite3 *judged(const struct loop *l)
 		if (r.at[c] > end - 100 * POOL_MS)
 			break;
 		work = r.at[c] < half ? POOL_MS / 2 : (l->how == ITSELF ? 2 : 16) * POOL_MS;
+		if (l->names == 2 && c % 2)
+			work /= 8;
 		sleep_after(&r, r.at[c]);
 		steps(&r, c, work - rand() % (work / 10));
 	}
@@ -206,6 +214,20 @@ static void they_wait_for_the_disk(void **state)
 	is_text(db, FINDING_VALUE("verdict_offload", "state", "v.text"), "waiting for the disk");
 	is_text(db, FINDING_VALUE("verdict_offload", "call", "v.text"), "read");
 	is_text(db, FINDING_VALUE("verdict_offload", "place", "v.text"), "/data/file");
+	db_close(db);
+}
+
+/* Requests of one name keep them from those of others. */
+static void most_of_their_work_is_of_a_name(void **state)
+{
+	sqlite3 *db = judged(&(struct loop){ .how = BY_THREADS, .names = 2 });
+
+	(void)state;
+	is_number(db, FINDING_VALUE("verdict_offload", "name", "v.id"), 1);
+	db_close(db);
+	db = judged(&(struct loop){ .how = BY_THREADS, .names = 3 });
+	is_within(db, FINDING_VALUE("verdict_offload", "share", "v.number"), 80, 100);
+	is_number(db, FINDING_VALUE("verdict_offload", "name", "total(v.id)"), 0);
 	db_close(db);
 }
 
@@ -243,6 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(threads_of_the_process_work),
 		T(they_wait_for_the_disk),
+		T(most_of_their_work_is_of_a_name),
 		T(they_are_loops_themselves),
 		T(others_do_not),
 	};

@@ -186,6 +186,40 @@ static void a_slow_name_is_found_among_noisy_ones(void **state)
 	db_close(db);
 }
 
+/*
+ * One of two names takes 300 ms from its arrivals at 5 s on, until 8 s. The other one was slow for
+ * 0.4 s: nothing is proved of it, but it has next to nothing of the added time; or as much.
+ */
+static void a_name_is_named_next_to_one_other(void **state)
+{
+	long t, other;
+
+	(void)state;
+	for (other = 30; other <= 38; other += 8) {
+		struct buf b = { 0 };
+		struct err e = { 0 };
+		sqlite3 *db;
+
+		begin_host(&b);
+		buf_printf(&b, &e, "@cpu 1\n");
+		for (t = 20; t < SECONDS * 1000 - 200; t += 40) {
+			bool late = t >= 6000 && t < (other == 30 ? 6400 : 8000);
+
+			ask_own(&b, 1, t, (late ? other : 2) * MS);
+		}
+		buf_printf(&b, &e, "@cpu 2\n");
+		for (t = 20; t < SECONDS * 1000 - 400; t += t >= 5000 && t < 8000 ? 350 : 40)
+			ask_own(&b, 2, t, t >= 5000 && t < 8000 ? 300 * MS : 2 * MS);
+		db = analysed(loaded_buf(&b), NULL);
+		is_text(db, "SELECT kind FROM finding WHERE id=(SELECT finding FROM verdict)",
+			other == 30 ? "verdict_names" : "verdict_slower");
+		if (other == 30)
+			is_within(db, FINDING_VALUE("verdict_names", "start", "v.number"), 4.9e9,
+				  5.1e9);
+		db_close(db);
+	}
+}
+
 /* All names are slow from 6 s on. No name is singled out. */
 static void no_name_is_singled_out_when_all_are_slow(void **state)
 {
@@ -424,6 +458,7 @@ int main(void)
 		cmocka_unit_test(the_end_is_of_the_name),
 		cmocka_unit_test(a_p99_that_fell_is_no_problem),
 		cmocka_unit_test(two_slow_names_are_named),
+		cmocka_unit_test(a_name_is_named_next_to_one_other),
 		cmocka_unit_test(a_slow_name_is_found_among_noisy_ones),
 		cmocka_unit_test(no_name_is_singled_out_when_all_are_slow),
 		cmocka_unit_test(the_name_that_blocks_the_thread_is_named),

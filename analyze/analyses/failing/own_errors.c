@@ -3,9 +3,9 @@
  * Errors in answers that are the server's own, as the documents of each protocol define them: HTTP
  * 5xx; gRPC's UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL, UNAVAILABLE, DATA_LOSS;
  * SQLSTATE classes of resources, operators and the system, deadlocks; the numbers of MySQL for the
- * same; redis and memcached where they cannot serve any client. A constraint that a row violates or
- * a syntax error is the client's, as HTTP 4xx is; a serialization failure is the way to say
- * "again".
+ * same; redis and memcached where they cannot serve any client; SERVFAIL of DNS. A constraint that
+ * a row violates or a syntax error is the client's, as HTTP 4xx is; a serialization failure is the
+ * way to say "again".
  */
 #include "own_errors.h"
 
@@ -61,6 +61,7 @@ static const struct {
 	{ PROTOCOL_REDIS, "NOREPLICAS" },
 	{ PROTOCOL_REDIS, "IOERR" },
 	{ PROTOCOL_MEMCACHED, "SERVER_ERROR" },
+	{ PROTOCOL_DNS, "SERVFAIL" },
 };
 
 static const struct {

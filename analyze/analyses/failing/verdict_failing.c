@@ -281,7 +281,7 @@ void verdict_failing(struct judged *j, const struct limits *l)
 		 (open || outlasts(j, j->unserved.start, j->unserved.end)))
 		is_problem(j, VERDICT_connections, j->unserved.start, j->unserved.end,
 			   j->unserved.n);
-	else if (open && more)
+	else if (more && (open || outlasts(j, j->more.start, j->more.end)))
 		is_problem(j, VERDICT_errors, j->more.start, j->more.end, j->more.n);
 	else if (is_problem_share(a) && !more && (open || outlasts(j, a->start, a->end)))
 		is_problem(j, VERDICT_errors, a->start, a->end, a->n);

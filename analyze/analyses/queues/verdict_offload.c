@@ -21,8 +21,15 @@
 #define ALL_BUSY 50.0 /* %, of the time: less is not said */
 #define NOTABLE	 0.25 /* of the time that they work: less is not said */
 
+/* Work of a helper for a request: it ended at, and began after from and the work before. */
+struct done {
+	s64 tid, at, from, name;
+};
+
 struct helpers {
 	struct offload o;
+	struct done *done;
+	size_t n_done;
 	const struct verdict_when *when;
 	struct verdict_side side[2];
 	struct idmap of;    /* tid -> struct helper */
@@ -75,7 +82,56 @@ static int add_request(void *arg, s64 rowid, const void *request, struct err *e)
 	if (!of)
 		return ERR_FAIL;
 	of->tid = w->waker;
+	if (!in)
+		return 0;
+	if (GROW(h->done, h->n_done, "requests", e) < 0)
+		return ERR_FAIL;
+	h->done[h->n_done++] =
+		(struct done){ w->waker, w->at, row->ts, row->name == BULK_NULL ? 0 : row->name };
 	return 0;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct done *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The name of the requests that they worked for most, of several. 0: none has most of it. */
+static int most_work(struct helpers *h, s64 *ret_name, struct err *e)
+{
+	struct idmap names = { 0 };
+	double all = 0, *ns;
+	size_t i;
+	struct idmap_slot *sorted, *one;
+	int ret = 0;
+
+	*ret_name = 0;
+	if (h->n_done)
+		qsort(h->done, h->n_done, sizeof(*h->done), by_end);
+	for (i = 0; i < h->n_done && ret == 0; i++) {
+		const struct done *x = &h->done[i], *before = i ? x - 1 : x;
+		s64 from =
+			before->tid == x->tid && i && before->at > x->from ? before->at : x->from;
+
+		ns = idmap_get(&names, (u64)x->name);
+		if (!ns)
+			ns = idmap_add(&names, (u64)x->name, sizeof(*ns), TASK_LIMIT, "names", e);
+		ret = ns ? 0 : ERR_FAIL;
+		if (ns)
+			*ns += (double)(x->at - from);
+		all += (double)(x->at - from);
+	}
+	sorted = ret == 0 && names.n > 1 ? idmap_sorted(&names, e) : NULL;
+	for (one = sorted; one && one->value; one++)
+		if (percent(*(double *)one->value, all) > ALL_BUSY)
+			*ret_name = (s64)one->id;
+	free(sorted);
+	idmap_free_all(&names);
+	return ret;
 }
 
 static bool polls(const struct helper *of)
@@ -235,6 +291,7 @@ static int put(struct helpers *h, struct analysis_ctx *c, const struct judged *j
 	struct buf function = { 0 }, call = { 0 }, place = { 0 };
 	double share = NAN, n = NAN, full = percent(h->full, verdict_when_length(h->when));
 	int i, state = 0, ret;
+	s64 name = 0;
 	bool known;
 
 	h->did[STATE_run] += h->did[STATE_woken] + h->did[STATE_preempted];
@@ -245,6 +302,8 @@ static int put(struct helpers *h, struct analysis_ctx *c, const struct judged *j
 	ret = known ? read_place(h, c, state, &call, &place, e) : 0;
 	if (ret == 0 && known && state == STATE_run)
 		ret = read_function(h, c, &function, &share, &n, e);
+	if (ret == 0)
+		ret = most_work(h, &name, e);
 	const struct value values[] = {
 		VALUE_NUMBER("share", percent(in->part, in->latency), "%"),
 		VALUE_SUBJECT("thread", thread, h->first),
@@ -256,6 +315,7 @@ static int put(struct helpers *h, struct analysis_ctx *c, const struct judged *j
 		VALUE_TEXT("function", function.len ? function.data : NULL),
 		VALUE_TEXT("call", call.len ? call.data : NULL),
 		VALUE_TEXT("place", place.len ? place.data : NULL),
+		VALUE_MAYBE("name", request_name, name),
 		VALUE_NUMBER("full", full >= ALL_BUSY ? fmin(100, full) : NAN, "%"),
 		{ 0 },
 	};
@@ -278,7 +338,9 @@ int verdict_offload(struct analysis_ctx *c, const struct judged *j, const struct
 	int ret = offload_read(&h.o, c->db, j->about.id, e), said = 0;
 
 	if (ret > 0)
-		ret = requests_each(c->db, COLUMN_OF(request, tid) | COLUMN_OF(request, first_send),
+		ret = requests_each(c->db,
+				    COLUMN_OF(request, tid) | COLUMN_OF(request, first_send) |
+					    COLUMN_OF(request, name),
 				    "SELECT id FROM service WHERE server=?1", j->about.id,
 				    add_request, &h, e);
 	if (ret == 0 && h.of.n && side_is_most(h.side, l->latency)) {
@@ -290,6 +352,7 @@ int verdict_offload(struct analysis_ctx *c, const struct judged *j, const struct
 	offload_free(&h.o);
 	idmap_free_all(&h.of);
 	idmap_free(&h.locks);
+	free(h.done);
 	free(h.idle);
 	free(h.at);
 	free(h.by);

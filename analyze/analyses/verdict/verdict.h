@@ -437,6 +437,9 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
  * Returns 1 if there is one. */
 int pause_stopped_then(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,
 		       struct err *e);
+/* verdict_idle_holder.c: under j->finding, the idle connection that may hold what requests that
+ * fail for want of a lock wait for. */
+int verdict_idle_holder(struct analysis_ctx *c, struct judged *j, struct err *e);
 /* verdict_tried.c: under j->finding, the lock of a file that failed requests did not get. */
 int verdict_tried(struct analysis_ctx *c, const struct judged *j, struct err *e);
 #define PAUSE_SAMPLES 5 /* fewer name no function */

@@ -174,34 +174,42 @@ static bool together(const struct judged *a, const struct judged *b)
 	return shared >= 0.5 * fmin(a->end - a->start, b->end - b->start);
 }
 
-/* Time that the requests of a name took more in a time range than outside it, ns; and each. */
-static double added_in(const struct named *one, const struct judged *range, double *ret_each)
+/*
+ * Time that requests took more in a time range than outside it, ns; and each: by the mean, or by
+ * the typical one, where a few long ones outside hide that.
+ */
+static double added_in(const struct judged *j, const struct judged *range, double *ret_each)
 {
-	double n[2] = { 0 }, sum[2] = { 0 };
+	double n[2] = { 0 }, sum[2] = { 0 }, logs[2] = { 0 };
 	int i, in;
 
-	for (i = 0; i < one->j.n_windows; i++) {
-		in = inside(range, (i + 0.5) * one->j.width);
-		n[in] += one->j.windows[i].n;
-		sum[in] += one->j.windows[i].sum;
+	for (i = 0; i < j->n_windows; i++) {
+		in = inside(range, (i + 0.5) * j->width);
+		n[in] += j->windows[i].n;
+		sum[in] += j->windows[i].sum;
+		logs[in] += j->windows[i].logs;
 	}
-	*ret_each = n[0] > 0 && n[1] > 0 ? fmax(0, sum[1] / n[1] - sum[0] / n[0]) : 0;
+	*ret_each = n[0] > 0 && n[1] > 0 ? fmax(0, fmax(sum[1] / n[1] - sum[0] / n[0],
+							exp(logs[1] / n[1]) - exp(logs[0] / n[0])))
+					 : 0;
 	return n[1] * *ret_each;
 }
 
 /*
  * Whether a few names changed in the time range of the largest change, and the others did not:
  * provably, or they have next to nothing of the added time. What other names did at other times
- * does not matter. Where all together show no change, that of the name is the one to be reported,
- * whatever can be proved of the others.
+ * does not matter. Nothing need be proved of them where these names have next to all of the time
+ * that requests together, also those without a name, took more. Where all together show no change,
+ * that of the name is the one to be reported, whatever can be proved of the others.
  */
-static bool judge_names(const struct names *all, const struct limits *l, bool alone,
+static bool judge_names(const struct names *all, const struct limits *l, const struct judged *j,
 			struct slow_names *ret)
 {
+	bool together_slow = !isnan(j->slow), alone = !together_slow && !j->counted;
 	const struct named *worst = NULL;
 	double named, unproved = 0, more, each;
 	bool few = true, slow;
-	int i, same;
+	int i, same, rest = 0; /* rest: of which nothing is proved */
 
 	for (i = 0; i < all->n; i++)
 		if (all->v[i].changed && (!worst || added(&all->v[i]) > added(worst)))
@@ -209,7 +217,7 @@ static bool judge_names(const struct names *all, const struct limits *l, bool al
 	if (!worst)
 		return false;
 	ret->id[ret->n++] = worst->id;
-	named = added_in(worst, &worst->j, &each);
+	named = added_in(&worst->j, &worst->j, &each);
 	for (i = 0; i < all->n; i++) {
 		const struct named *one = &all->v[i];
 
@@ -219,7 +227,7 @@ static bool judge_names(const struct names *all, const struct limits *l, bool al
 		ret->unchanged += same > 0;
 		if (same)
 			continue;
-		more = added_in(one, &worst->j, &each);
+		more = added_in(&one->j, &worst->j, &each);
 		slow = one->changed && together(&one->j, &worst->j) && each >= l->latency;
 		if (slow && ret->n < SLOW_NAMES) {
 			ret->id[ret->n++] = one->id;
@@ -227,10 +235,13 @@ static bool judge_names(const struct names *all, const struct limits *l, bool al
 		} else {
 			unproved += more;
 			few &= !slow;
+			rest++;
 		}
 	}
 	few &= named >= EXPLAINED * (named + unproved);
-	return alone || (few && ret->unchanged >= ret->n);
+	if (!together_slow || named < EXPLAINED * added_in(j, &worst->j, &each))
+		rest = 0;
+	return alone || (few && ret->unchanged + rest >= ret->n);
 }
 
 /* Whether all its answers are in the time range, or none: it cannot have become slower there. */
@@ -296,7 +307,7 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 	is = 0;
 	if (ret == 0 && !any && all.n > 1 && !isnan(j->slow) && all_same(&all, j, l)) {
 		is = NAMES_MIX;
-	} else if (ret == 0 && judge_names(&all, l, isnan(j->slow) && !j->counted, &found)) {
+	} else if (ret == 0 && judge_names(&all, l, j, &found)) {
 		worst = named_of(&all, found.id[0]);
 		worst->j.quick = j->quick; /* lent */
 		ret = each_request(c, &worst->j, &all, sql, add_latency, e);

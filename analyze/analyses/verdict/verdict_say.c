@@ -424,6 +424,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_replaced_say(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)
 		ret = verdict_tried(c, j, e);
+	if (ret == 0 && j->status == STATUS_PROBLEM)
+		ret = verdict_idle_holder(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)
 		ret = verdict_last_asked(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)

@@ -80,9 +80,7 @@ void datagrams_free(struct datagrams *d)
 {
 	while (d && d->first)
 		datagrams_take(d, d->first);
-	if (d) {
+	if (d)
 		idmap_free_all(&d->peers);
-		free(d->questions);
-	}
 	free(d);
 }

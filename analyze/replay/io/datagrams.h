@@ -30,15 +30,10 @@ struct datagram_peer {
 struct datagram {
 	struct file request; /* with its client; the first member */
 	struct datagram_peer *peer;
+	u32 head;			/* id and flags if it may be of DNS; 0: it is not */
 	u64 answers;			/* of its peer before */
 	struct datagram *older, *newer; /* of its peer */
 	struct datagram *next, *prev;	/* in order of time */
-};
-
-/* A receive of a peer that is not recorded; sent: the next send to any; 0: none yet. */
-struct question {
-	u64 ts, sent;
-	u32 tid;
 };
 
 struct datagrams {
@@ -48,14 +43,13 @@ struct datagrams {
 	u64 last_send; /* of an answer; 0: none yet */
 	u32 answered;  /* thread of that send */
 	u64 unknown;   /* receives of datagrams from peers that are not recorded */
+	bool dns;      /* an answer had the id of its question */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
-	struct question *questions; /* then: received, without as many sends since */
-	size_t n_questions;
 };
 
 /* Of all sockets: the state of this tracker. */
 struct all_datagrams {
-	size_t n, peers, questions;
+	size_t n, peers;
 };
 
 /* NULL: none yet. */

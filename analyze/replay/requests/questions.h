@@ -7,11 +7,3 @@
 /* What the peer asked last waits for nothing more: it sends the next one; end 0: at the end. */
 int question_ends(struct replay *r, const struct process *p, s32 fd, const struct file *f,
 		  struct datagram_peer *peer, u64 end, struct err *e);
-
-/* A call on a socket of which peers are not recorded. */
-int questions_moved(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
-		    bool send, struct err *e);
-
-/* The descriptor ends; closed: before the recording did. */
-int questions_end(struct replay *r, const struct process *p, s32 fd, struct file *f, bool closed,
-		  struct err *e);

@@ -132,7 +132,9 @@ u64 arrivals_received(struct replay *r, struct file *f, const struct call_view *
 		take_stream(q, bytes);
 	else
 		take(q,
-		     bytes ? 1 : less(v->ret > UINT32_MAX ? UINT32_MAX : (u32)v->ret, UNKNOWN_MAX));
+		     bytes || f->role == ROLE_ACCEPTED /* one of known peers */
+			     ? 1
+			     : less(v->ret > UINT32_MAX ? UINT32_MAX : (u32)v->ret, UNKNOWN_MAX));
 	return at;
 }
 

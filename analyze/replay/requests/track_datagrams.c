@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Requests in datagrams. Many are under way on one socket: an answer belongs to the newest request
- * of the client that it goes to, as what had no answer may never get one: it was dropped, is a line
- * of a log, or was sent again. So the latency of a client with several under way is at least what
- * is said. What has none when its client has got more than ever were under way is forgotten. A peer
- * that is sent what it did not ask for is no client: it is asked, or one message to it is many
- * datagrams, as in QUIC. The event with the peer comes right before the call; a receive of what
- * stays has none. Where a call moves several datagrams, peers are not recorded.
+ * of the client that it goes to, of DNS to that with its id, as what had no answer may never get
+ * one: it was dropped, is a line of a log, or was sent again. So the latency of a client with
+ * several under way is at least what is said. What has none when its client has got more than ever
+ * were under way is forgotten. A peer that is sent what it did not ask for is no client: it is
+ * asked, or one message to it is many datagrams, as in QUIC. The event with the peer comes right
+ * before the call; a receive of what stays has none. Where a call moves several and not all peers
+ * are recorded, none is known.
  */
 #include "track_datagrams.h"
 
@@ -16,7 +17,10 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
 #include "analyze/store/row_types.h"
+#include "dns.h"
 #include "format/linux_abi.h"
+#include "format/protocols.h"
+#include "track_names.h"
 #include "track_segments.h"
 #include "track_services.h"
 
@@ -30,12 +34,19 @@
 
 #define ANSWERS_OF_ONE 16	/* answers among which one may seem to have no request */
 #define SILENCE_LEAST  50000000 /* ns: a shorter one is no row */
+#define CALL_MOST      32	/* datagrams of one call */
 
-/* Of a thread: the peer of its next call. */
 struct next_peer {
-	u64 ts; /* 0: none */
 	u16 family, port;
 	addr16 address;
+	u32 head; /* of DNS; 0: it is none */
+};
+
+/* Of a thread: the peers of its next call. */
+struct next_peers {
+	u64 ts; /* 0: none */
+	u32 n;
+	struct next_peer *v; /* CALL_MOST of them; NULL: none yet */
 };
 
 static struct all_datagrams *own(const struct replay *r)
@@ -47,13 +58,30 @@ static int datagrams_on_peer(struct replay *r, const struct record *rec, struct 
 {
 	const struct ev_datagram *ev = rec->event;
 	struct thread *t = rec->tid ? task_thread(r, rec->tid, e) : NULL;
-	struct next_peer *p = t ? t->own[TRACK_datagrams] : NULL;
+	struct next_peers *all = t ? t->own[TRACK_datagrams] : NULL;
+	struct next_peer *p;
 
-	if (p) {
-		*p = (struct next_peer){ .ts = rec->ts, .family = ev->family, .port = ev->dport };
-		memcpy(p->address, ev->daddr, sizeof(p->address));
-	}
-	return rec->tid && !t ? ERR_FAIL : 0;
+	if (!all)
+		return rec->tid ? ERR_FAIL : 0;
+	if (!all->v && !(all->v = calloc(CALL_MOST, sizeof(*all->v))))
+		return err_set(e, ERR_FAIL, "out of memory for requests");
+	if (all->ts != rec->ts)
+		all->n = 0;
+	all->ts = rec->ts;
+	if (all->n >= CALL_MOST)
+		return 0;
+	p = &all->v[all->n++];
+	*p = (struct next_peer){ .family = ev->family, .port = ev->dport, .head = ev->head };
+	memcpy(p->address, ev->daddr, sizeof(p->address));
+	return 0;
+}
+
+u32 datagrams_known(const struct thread *t, const struct call_view *v)
+{
+	bool one_each = v->desc->family == FAMILY_SEND || v->desc->family == FAMILY_RECV;
+	const struct next_peers *next = t->own[TRACK_datagrams];
+
+	return next->ts == v->ts && (one_each || next->n == v->ret) ? next->n : 0;
 }
 
 static void forget(struct replay *r, struct datagrams *d, struct datagram *one)
@@ -125,6 +153,7 @@ static int received(struct replay *r, struct thread *t, struct file *f, const st
 	if (!one)
 		return ERR_FAIL;
 	own(r)->n++;
+	one->head = p->head;
 	f->unread = false;
 	f->asked = 0;
 	one->request = (struct file){ .ino = f->ino,
@@ -166,12 +195,22 @@ static void not_asked(const struct file *f, struct datagram_peer *p)
 		    p->unasked > 1 + p->answers / ANSWERS_OF_ONE;
 }
 
+/* The one with the id of an answer of DNS, else the newest. */
+static struct datagram *asked(const struct datagram_peer *p, u32 head)
+{
+	struct datagram *one = head ? p->newest : NULL;
+
+	while (one && !dns_is_answer(one->head, head))
+		one = one->older;
+	return one ? one : p->newest;
+}
+
 /* The request that a send answers; NULL: none. */
 static struct file *answered(struct replay *r, const struct file *f, struct datagram_peer *p,
-			     u32 tid, u64 ts)
+			     u32 head, u32 tid, u64 ts)
 {
 	struct datagrams *d = f->datagrams;
-	struct datagram *one = p->newest;
+	struct datagram *one = asked(p, head);
 
 	if (!one) {
 		not_asked(f, p);
@@ -204,42 +243,56 @@ static struct datagrams *datagrams_of(struct file *f, struct err *e)
 }
 
 int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
-		      bool send, struct file **ret, struct err *e)
+		      u32 i, bool send, struct file **ret, struct err *e)
 {
 	bool one_each = v->desc->family == FAMILY_SEND || v->desc->family == FAMILY_RECV;
-	const struct next_peer *next = t->own[TRACK_datagrams];
+	const struct next_peers *next = t->own[TRACK_datagrams];
 	struct datagrams *d = f->datagrams;
+	u32 n = datagrams_known(t, v);
 	struct datagram_peer *peer;
 
 	*ret = f;
 	/* a receive from a Unix socket leaves the caller's address as it was */
-	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM ||
-	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6) ||
-	    (one_each && next->ts != v->ts && !d))
+	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM || (d && d->off) ||
+	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6) || (one_each && !n && !d))
 		return 0;
-	if (d && d->off)
-		return questions_moved(r, t, f, v, send, e);
 	d = datagrams_of(f, e);
 	if (!d)
 		return ERR_FAIL;
-	if (!one_each) {
+	if (!one_each && !n) {
 		forget_requests(r, d);
 		d->off = true;
-		return questions_moved(r, t, f, v, send, e);
+		return 0;
 	}
 	*ret = NULL;
-	if (next->ts != v->ts)
+	if (!n)
 		return 0;
-	if (find_peer(r, d, next, &peer, e) < 0)
+	if (find_peer(r, d, &next->v[i], &peer, e) < 0)
 		return ERR_FAIL;
 	if (peer && send) {
 		peer->waits = 0;
-		*ret = answered(r, f, peer, t->tid, v->ts);
+		*ret = answered(r, f, peer, next->v[i].head, t->tid, v->ts);
 	}
 	if (peer && peer->mutual)
 		while (peer->oldest)
 			forget(r, d, peer->oldest);
-	return peer && !send && !peer->mutual ? received(r, t, f, next, peer, ret, e) : 0;
+	return peer && !send && !peer->mutual ? received(r, t, f, &next->v[i], peer, ret, e) : 0;
+}
+
+int datagrams_name(struct replay *r, struct thread *t, struct file *f, u32 i, struct file *request,
+		   bool send, struct err *e)
+{
+	const struct next_peers *next = t->own[TRACK_datagrams];
+	u32 question = ((const struct datagram *)request)->head, head = next->v[i].head;
+	const char *error = send ? dns_error(head) : NULL;
+	struct datagrams *d = f->datagrams;
+	bool is = send ? dns_is_answer(question, head) : d->dns && dns_is_question(question);
+
+	d->dns |= is;
+	if (is && names_dns(r, t, request, next->ts, e) < 0)
+		return ERR_FAIL;
+	return is && error ? names_failed(r, t, request, PROTOCOL_DNS, 1, error, 0, next->ts, e)
+			   : 0;
 }
 
 bool datagrams_unknown(const struct file *f)
@@ -311,23 +364,13 @@ static int asks_peer(struct replay *r, const struct thread *t, s32 fd, const str
 	return 0;
 }
 
-int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
-		    bool send, struct err *e)
+static int asked_one(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		     const struct next_peer *next, bool send, struct err *e)
 {
-	const struct next_peer *next = t->own[TRACK_datagrams];
 	struct datagrams *d = f->datagrams;
 	struct datagram_peer *peer;
 
-	if (f->socktype != LINUX_SOCK_DGRAM || f->dport ||
-	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6))
-		return 0;
-	if (next->ts != v->ts) {
-		if (d && !send)
-			d->unknown++;
-		return 0;
-	}
-	d = datagrams_of(f, e);
-	if (!d || find_peer(r, d, next, &peer, e) < 0)
+	if (find_peer(r, d, next, &peer, e) < 0)
 		return ERR_FAIL;
 	if (!peer)
 		return 0;
@@ -339,6 +382,28 @@ int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const st
 		return 0;
 	}
 	return asks_peer(r, t, (s32)v->arg[0], d, peer, v->ts, e);
+}
+
+int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
+		    bool send, struct err *e)
+{
+	const struct next_peers *next = t->own[TRACK_datagrams];
+	u32 n = datagrams_known(t, v), i;
+	int ret = 0;
+
+	if (f->socktype != LINUX_SOCK_DGRAM || f->dport ||
+	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6))
+		return 0;
+	if (!n) {
+		if (f->datagrams && !send)
+			f->datagrams->unknown++;
+		return 0;
+	}
+	if (!datagrams_of(f, e))
+		return ERR_FAIL;
+	for (i = 0; i < n && ret == 0; i++)
+		ret = asked_one(r, t, f, v, &next->v[i], send, e);
+	return ret;
 }
 
 bool datagrams_only_peer(const struct file *f, char text[ADDRESS_MAX])
@@ -371,8 +436,6 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 		if (ret == 0)
 			ret = question_ends(r, p, fd, f, one->value, 0, e);
 	}
-	if (ret == 0)
-		ret = questions_end(r, p, fd, f, closed, e);
 	free(peers);
 	forget_requests(r, d);
 	own(r)->peers -= d->peers.n;
@@ -381,11 +444,17 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 	return ret;
 }
 
+static void datagrams_thread_free(void *slot)
+{
+	free(((struct next_peers *)slot)->v);
+}
+
 static const struct handler handlers[] = { { EV_datagram, false, datagrams_on_peer }, { 0 } };
 
 const struct tracker track_datagrams = {
 	.name = "datagrams",
 	.handlers = handlers,
 	.of_replay = sizeof(struct all_datagrams),
-	.of_thread = sizeof(struct next_peer),
+	.of_thread = sizeof(struct next_peers),
+	.thread_free = datagrams_thread_free,
 };

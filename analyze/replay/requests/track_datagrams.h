@@ -6,15 +6,23 @@
 
 #define PORTS_OF_CLIENTS 32768 /* the first of net.ipv4.ip_local_port_range by default */
 
+/* How many datagrams the call moved, all with their peers; 0: not known. */
+u32 datagrams_known(const struct thread *t, const struct call_view *v);
+
 /*
- * What the call on the server's socket f is about: a request, as a file of its own, new where it is
- * received, the newest of its client where it is answered; f itself where peers are not recorded;
- * NULL: of a peer that is no client, or nothing was taken.
+ * What datagram i of the call on the server's socket f is about: a request, as a file of its own,
+ * new where it is received, that of its id in DNS or else the newest of its client where it is
+ * answered; f itself where peers are not recorded; NULL: of a peer that is no client, or nothing
+ * was taken.
  */
 int datagrams_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
-		      bool send, struct file **ret, struct err *e);
+		      u32 i, bool send, struct file **ret, struct err *e);
 
-/* Its calls move several datagrams: their peers are not recorded. */
+/* What datagram i of this call, of this request, shows: a question or an answer of DNS. */
+int datagrams_name(struct replay *r, struct thread *t, struct file *f, u32 i, struct file *request,
+		   bool send, struct err *e);
+
+/* A call moved several datagrams, and not all their peers were recorded. */
 bool datagrams_unknown(const struct file *f);
 
 /* The request has ended. */

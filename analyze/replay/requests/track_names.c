@@ -12,7 +12,6 @@
 #include "analyze/replay/text_ids.h"
 #include "error_codes.h"
 #include "exchange.h"
-#include "format/errnos.h"
 #include "track_clients.h"
 #include "track_request_time.h"
 #include "track_segments.h"
@@ -23,9 +22,10 @@
 
 #define NAMES_MAX   65536	    /* ids of names; those of statements follow */
 #define REPLICATION (NAMES_MAX - 1) /* the recorder has 4096 */
-#define STATS_MAX   20000	    /* (service, name); further names count as none */
-#define PENDING_MAX 64		    /* heads whose receive has not come yet */
-#define FAILED_MAX  2048	    /* errors of one record: of 4 bytes at least, in at most 4096 */
+#define DNS_QUERY   (NAMES_MAX - 2)
+#define STATS_MAX   20000 /* (service, name); further names count as none */
+#define PENDING_MAX 64	  /* heads whose receive has not come yet */
+#define FAILED_MAX  2048  /* errors of one record: of 4 bytes at least, in at most 4096 */
 
 struct names {
 	u8 protocol[NAMES_MAX]; /* 0: no such name */
@@ -83,20 +83,24 @@ static int names_on_name(struct replay *r, const struct record *rec, struct err 
 		       .name = text);
 }
 
+/* A name that is not the recorder's. */
+static int own_name(struct replay *r, u32 id, u8 protocol, const char *text, struct err *e)
+{
+	if (own(r)->protocol[id])
+		return 0;
+	own(r)->protocol[id] = protocol;
+	return row_put(r->db, request_name, e, .id = id, .protocol = protocol, .name = text);
+}
+
 /* By its title, a walsender of PostgreSQL: the reports of its replica are no requests. */
 int names_of_replica(struct replay *r, u32 *ret, const struct process *p, struct err *e)
 {
 	const char *t = p->cmdline ? p->cmdline : "";
 	bool is = strncmp(t, "postgres: ", 10) == 0 &&
 		  (strstr(t, ": walsender ") || strstr(t, ": wal sender process "));
-	u8 *protocol = &own(r)->protocol[REPLICATION];
 
 	*ret = is ? REPLICATION : 0;
-	if (!is || *protocol)
-		return 0;
-	*protocol = PROTOCOL_POSTGRES;
-	return row_put(r->db, request_name, e, .id = REPLICATION, .protocol = *protocol,
-		       .name = "Replication");
+	return is ? own_name(r, REPLICATION, PROTOCOL_POSTGRES, "Replication", e) : 0;
 }
 
 /* *ret is NULL if there are too many. */
@@ -203,15 +207,21 @@ static int failed(struct replay *r, struct thread *t, struct file *f, const stru
 	return 0;
 }
 
-int names_unwritten(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
-		    struct err *e)
+int names_failed(struct replay *r, struct thread *t, struct file *f, u8 protocol, u32 status,
+		 const char *code, u64 sent, u64 ts, struct err *e)
 {
-	struct mark m = { .protocol = names_protocol(r, f), .sent = call_entry(v) };
-	char text[32];
-	const char *name = errno_name((int)-v->ret, text, sizeof(text));
+	struct mark m = { .protocol = protocol, .status = status, .sent = sent };
 
-	memcpy(m.code, name, strnlen(name, sizeof(m.code)));
-	return failed(r, t, f, &m, 0, v->ts, e);
+	memcpy(m.code, code, strnlen(code, sizeof(m.code)));
+	return failed(r, t, f, &m, 0, ts, e);
+}
+
+int names_dns(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e)
+{
+	const struct mark m = { .type = EV_head, .name = DNS_QUERY, .n = 1 };
+	int ret = own_name(r, DNS_QUERY, PROTOCOL_DNS, "DNS query", e);
+
+	return ret < 0 || names_first(f) ? ret : begin(r, t, f, &m, ts, e);
 }
 
 static int all_failed(struct replay *r, struct thread *t, struct file *f, const struct mark *m,

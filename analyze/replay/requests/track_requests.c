@@ -28,19 +28,6 @@
 
 #include <string.h>
 
-#define FAREWELL_BYTES 5 /* of either protocol */
-
-static bool is_own(const struct file *f)
-{
-	return f->peer == PEER_ITSELF && f->request.service && services_outside(f->request.service);
-}
-
-static bool is_server(const struct file *f)
-{
-	return f->kind == FD_SOCKET && ((f->role == ROLE_ACCEPTED && !is_own(f)) ||
-					(f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM));
-}
-
 /*
  * A bound datagram socket whose first transfer is a send asks others, as resolvers do: its port is
  * the kernel's choice, or it was opened in the recording. An older one may be answering.
@@ -163,117 +150,6 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 	return ret;
 }
 
-/* Looks up its service and client; the arrival of the request that is open. */
-static int left_open(struct replay *r, struct process *p, struct file *f, u64 *ret_arrival,
-		     struct err *e)
-{
-	if (services_of_file(r, p, f, e) < 0 || clients_of_file(r, f, e) < 0)
-		return ERR_FAIL;
-	*ret_arrival = f->request.arrival;
-	if (!*ret_arrival)
-		*ret_arrival = f->request.first_recv - requests_queued(f);
-	return 0;
-}
-
-/* What was read before the recording is answered now, or the recording ends (end, t 0). */
-static int put_before(struct replay *r, struct process *p, s32 fd, struct file *f, u64 end,
-		      const struct thread *t, struct err *e)
-{
-	struct row_request_before *row;
-	u64 arrival;
-
-	if (left_open(r, p, f, &arrival, e) < 0)
-		return ERR_FAIL;
-	row = bulk_add(r->bulk, request_before);
-	row->age = (s64)((f->asked - 1) & INT64_MAX);
-	row->end = end ? replay_time(r, end) : BULK_NULL;
-	row->pid = p->pid;
-	row->tid = t ? (s64)t->tid : BULK_NULL;
-	row->fd = fd;
-	row->service = service_id(f->request.service);
-	row->client = client_id(f->client);
-	row->answered = f->asked_answered;
-	f->asked = 0;
-	return 0;
-}
-
-/* The message that ends a session of PostgreSQL (Terminate) or MySQL (COM_QUIT) has no answer. */
-static bool is_farewell(const struct file *f)
-{
-	return f->request.recv_bytes == FAREWELL_BYTES && !names_held(f) &&
-	       (f->protocol == PROTOCOL_POSTGRES || f->protocol == PROTOCOL_MYSQL);
-}
-
-int requests_unanswered(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e)
-{
-	const struct request *t = &f->request;
-	u64 unread = f->unread ? r->begin : segments_unread(r, f), arrival;
-	struct row_unanswered *row;
-	bool read = t->recvs && !t->sends && !is_farewell(f);
-	bool has_rest = t->to_come && t->counted == t->last_recv && f->family != LINUX_AF_UNIX;
-	u32 answered = t->sends ? t->tid : t->answered, name = names_first(f);
-	struct file *one = NULL;
-
-	while ((one = datagrams_open(f, one)))
-		if (requests_unanswered(r, p, fd, one, e) < 0)
-			return ERR_FAIL;
-	if (is_server(f) && f->asked && put_before(r, p, fd, f, 0, NULL, e) < 0)
-		return ERR_FAIL;
-	if (!is_server(f) || (!read && !unread))
-		return 0;
-	if (left_open(r, p, f, &arrival, e) < 0 || (!name && names_of_replica(r, &name, p, e) < 0))
-		return ERR_FAIL;
-	row = bulk_add(r->bulk, unanswered);
-	row->ts = replay_time(r, read ? arrival : unread);
-	row->read = read ? replay_time(r, t->first_recv) : BULK_NULL;
-	row->pid = p->pid;
-	row->tid = read ? (s64)t->receiver : answered ? (s64)answered : BULK_NULL;
-	row->fd = fd;
-	row->service = service_id(t->service);
-	row->client = client_id(f->client);
-	row->name = name ? name : BULK_NULL;
-	row->answered = answered > 0;
-	has_rest = has_rest && read && !unread && !loss_overlaps(r, t->last_recv, UINT64_MAX);
-	row->announced = has_rest ? (s64)t->announced : BULK_NULL;
-	row->rest = has_rest ? (s64)t->to_come : BULK_NULL;
-	return 0;
-}
-
-/*
- * No other descriptor of the process is the same socket. A process that ends may leave bytes
- * unread.
- */
-int requests_closed(struct replay *r, struct process *p, s32 fd, struct file *f, u64 ts,
-		    struct err *e)
-{
-	const struct request *t = &f->request;
-	bool shared = f->same.next && f->same.next != f;
-	enum closing by = is_server(f) ? segments_closing(r, p, f) : CLOSED_BY_PEER;
-	bool read = t->recvs && !t->sends && names_held(f);
-	bool peer = by == CLOSED_BY_PEER || f->eof;
-	bool unread = by == CLOSED_UNREAD && !peer && !t->recvs && !p->threads;
-	struct row_request_closed *row;
-	u64 arrival;
-
-	if (!is_server(f) || shared || (!read && !unread) ||
-	    loss_overlaps(r, read ? t->first_recv : ts, ts))
-		return 0;
-	if (left_open(r, p, f, &arrival, e) < 0)
-		return ERR_FAIL;
-	row = bulk_add(r->bulk, request_closed);
-	row->ts = replay_time(r, read ? arrival : ts);
-	row->read = read ? replay_time(r, t->first_recv) : BULK_NULL;
-	row->end = replay_time(r, ts);
-	row->peer = peer;
-	row->pid = p->pid;
-	row->tid = read ? (s64)t->receiver : t->answered ? (s64)t->answered : BULK_NULL;
-	row->fd = fd;
-	row->service = service_id(t->service);
-	row->client = client_id(f->client);
-	row->name = names_first(f) ? names_first(f) : BULK_NULL;
-	return 0;
-}
-
 /* A send of an answer, the first or a later one. */
 static int on_answer(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		     struct socket_use *u, u64 bytes, struct err *e)
@@ -310,7 +186,8 @@ static int on_server_socket(struct replay *r, struct thread *t, struct file *f,
 
 	if (send) {
 		services_on_send(r, f, v->ts);
-		if (f->asked && put_before(r, t->process, (s32)v->arg[0], f, v->ts, t, e) < 0)
+		if (f->asked &&
+		    requests_put_before(r, t->process, (s32)v->arg[0], f, v->ts, t, e) < 0)
 			return ERR_FAIL;
 		return request->recvs && !(request->sends && encrypted_alert(r, f, bytes))
 			       ? on_answer(r, t, f, v, u, bytes, e)
@@ -382,25 +259,31 @@ static int unwritten(struct replay *r, struct thread *t, struct file *f, const s
 		     struct err *e)
 {
 	struct request *q = &f->request;
+	char text[32];
 
-	if (!is_server(f) || !q->recvs || q->failed || !q->service ||
+	if (!requests_serve(f) || !q->recvs || q->failed || !q->service ||
 	    (q->sends && names_protocol(r, f) != PROTOCOL_HTTP1))
 		return 0;
 	q->failed = true;
-	return names_unwritten(r, t, f, v, e);
+	return names_failed(r, t, f, names_protocol(r, f), 0,
+			    errno_name((int)-v->ret, text, sizeof(text)), call_entry(v), v->ts, e);
 }
 
-static int datagram_answered(struct replay *r, struct thread *t, struct file *f, struct file *one,
-			     s32 fd, struct err *e)
+static int datagram_moved(struct replay *r, struct thread *t, struct file *f, u32 i,
+			  struct file *one, bool send, struct err *e)
 {
-	int ret = requests_end_one(r, t->process, fd, one, e);
+	int ret = datagrams_name(r, t, f, i, one, send, e);
 
+	if (!send)
+		return ret;
+	if (ret == 0)
+		ret = requests_end_one(r, t->process, (s32)r->call.arg[0], one, e);
 	datagrams_forget(r, f, one);
 	return ret;
 }
 
-/* The call at hand, on a server's socket; one: what it is about. */
-static int served(struct replay *r, struct thread *t, struct file *f, struct file *one,
+/* The call at hand, on a server's socket; one: what its datagram i is about, or f. */
+static int served(struct replay *r, struct thread *t, struct file *f, u32 i, struct file *one,
 		  struct socket_use *u, u64 bytes, struct err *e)
 {
 	const struct call_view *v = &r->call;
@@ -411,29 +294,49 @@ static int served(struct replay *r, struct thread *t, struct file *f, struct fil
 	if (on_server_socket(r, t, one, v, u, send, bytes, e) < 0)
 		return ERR_FAIL;
 	if (one != f)
-		return send ? datagram_answered(r, t, f, one, (s32)v->arg[0], e) : 0;
+		return datagram_moved(r, t, f, i, one, send, e);
 	return has_group(r, GROUP_requests) ? names_on_call(r, t, f, v, send, e) : 0;
 }
 
-/* A datagram to a peer that is no client: it is counted. */
-static int no_request(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
-		      u64 bytes, struct err *e)
+/* Of a call on a socket, datagram i or all bytes; *u: where the call is counted, NULL: not yet. */
+static int moved(struct replay *r, struct thread *t, struct file *f, u32 i, struct socket_use **u,
+		 u64 bytes, struct err *e)
 {
-	struct socket_use *u;
+	const struct call_view *v = &r->call;
+	bool send = v->desc->family == FAMILY_SEND || v->desc->family == FAMILY_SEND_MANY;
+	bool server = requests_serve(f);
+	struct file *one = f;
 
-	services_on_send(r, f, v->ts);
-	return uses_count(r, &u, t->process->pid, service_id(f->request.service), v, true, bytes,
-			  e);
+	if (server && (services_of_file(r, t->process, f, e) < 0 ||
+		       datagrams_request(r, t, f, v, i, send, &one, e) < 0))
+		return ERR_FAIL;
+	if (!one && !send)
+		return 0;
+	if (!one) /* a datagram to a peer that is no client: it is counted */
+		services_on_send(r, f, v->ts);
+	if (server && one && clients_of_file(r, one, e) < 0)
+		return ERR_FAIL;
+	if (!*u && uses_count(r, u, t->process->pid, server ? service_id(f->request.service) : 0, v,
+			      send, bytes, e) < 0)
+		return ERR_FAIL;
+	if (f->role == ROLE_CONNECTED && f->peer != PEER_ITSELF) {
+		request_upstream(r, t, f, v, send, bytes);
+		if (datagrams_asked(r, t, f, v, send, e) < 0)
+			return ERR_FAIL;
+	}
+	return server && one ? served(r, t, f, i, one, *u, bytes, e) : 0;
 }
 
 static int requests_on_syscall(struct replay *r, const struct record *rec, struct err *e)
 {
 	const struct call_view *v = &r->call;
 	enum syscall_family family = v->desc->family;
-	bool send = family == FAMILY_SEND || family == FAMILY_SEND_MANY, server;
-	struct file *f, *one;
-	struct socket_use *u;
+	bool send = family == FAMILY_SEND || family == FAMILY_SEND_MANY;
+	struct socket_use *u = NULL;
 	struct thread *t;
+	struct file *f;
+	u32 i, n;
+	int ret = 0;
 	u64 bytes;
 
 	if (v->desc->class == CALL_CONNECT && v->ret == -LINUX_EINPROGRESS)
@@ -454,12 +357,13 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	f->eof |= is_gone(v, send);
 	if (send && v->ret < 0 && is_gone(v, send))
 		return unwritten(r, t, f, v, e);
-	if (send && v->ret == -LINUX_EAGAIN && is_server(f) && f->request.recvs && !f->request.full)
+	if (send && v->ret == -LINUX_EAGAIN && requests_serve(f) && f->request.recvs &&
+	    !f->request.full)
 		f->request.full = v->ts;
 	if (v->ret <= 0)
 		/* it receives there only when it wants the next request, and sends notifications
 		 * without a question on a socket without a request */
-		return v->ret == -LINUX_EAGAIN && !send && is_server(f) && f->request.sends &&
+		return v->ret == -LINUX_EAGAIN && !send && requests_serve(f) && f->request.sends &&
 				       names_protocol(r, f) == PROTOCOL_POSTGRES
 			       ? requests_end_one(r, t->process, (s32)v->arg[0], f, e)
 			       : 0;
@@ -467,24 +371,10 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	if (send && asks_first(f))
 		f->role = ROLE_CONNECTED;
 	find_peer(t->process, f);
-	server = is_server(f);
-	one = f;
-	if (server && (services_of_file(r, t->process, f, e) < 0 ||
-		       datagrams_request(r, t, f, v, send, &one, e) < 0))
-		return ERR_FAIL;
-	if (!one)
-		return send ? no_request(r, t, f, v, bytes, e) : 0;
-	if (server && clients_of_file(r, one, e) < 0)
-		return ERR_FAIL;
-	if (uses_count(r, &u, t->process->pid, server ? service_id(f->request.service) : 0, v, send,
-		       bytes, e) < 0)
-		return ERR_FAIL;
-	if (f->role == ROLE_CONNECTED && f->peer != PEER_ITSELF) {
-		request_upstream(r, t, f, v, send, bytes);
-		if (datagrams_asked(r, t, f, v, send, e) < 0)
-			return ERR_FAIL;
-	}
-	return server ? served(r, t, f, one, u, bytes, e) : 0;
+	n = requests_serve(f) ? datagrams_known(t, v) : 0;
+	for (i = 0; i < n + !n && ret == 0; i++)
+		ret = moved(r, t, f, i, &u, bytes, e);
+	return ret;
 }
 
 static const struct handler handlers[] = {

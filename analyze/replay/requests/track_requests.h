@@ -7,6 +7,13 @@
 /* request.arrival_is */
 enum arrival_is { ARRIVAL_estimate, ARRIVAL_kernel };
 
+/* Its clients send requests on it. */
+bool requests_serve(const struct file *f);
+
+/* What was read before the recording is answered now, or the recording ends (end, t 0). */
+int requests_put_before(struct replay *r, struct process *p, s32 fd, struct file *f, u64 end,
+			const struct thread *t, struct err *e);
+
 /* The socket is closed or the recording ends: its request ends. */
 int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f, struct err *e);
 
