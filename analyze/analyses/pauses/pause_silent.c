@@ -9,7 +9,7 @@
  */
 #include "pause_root.h"
 
-#include "analyze/analyses/queues/fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"

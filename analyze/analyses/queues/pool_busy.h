@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "verdict_queues.h"
 
 /* A request, from its arrival; or one that was read and has no answer yet. */

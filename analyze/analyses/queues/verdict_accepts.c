@@ -8,7 +8,7 @@
  * that computes or polls within the work of a request is busy.
  */
 #include "accept_calls.h"
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "verdict_queues.h"
 
 #include "analyze/base/idmap.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "verdict_attempts.h"
 
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"

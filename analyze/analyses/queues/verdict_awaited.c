@@ -10,12 +10,12 @@
  */
 #include "verdict_queues.h"
 
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/request_rows.h"
 #include "analyze/store/row_types.h"
-#include "fd_rows.h"
 #include "format/grow.h"
 
 #include <stdlib.h>

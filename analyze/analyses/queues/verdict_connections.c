@@ -9,7 +9,7 @@
  * verdict, the limit is new: it is one of questions, whatever connections are open. A process that
  * hardly asks in that time has no limit: its requests wait for something else.
  */
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "verdict_queues.h"
 
 #include "analyze/base/idmap.h"

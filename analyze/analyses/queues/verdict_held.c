@@ -6,7 +6,7 @@
  * stays. It was kept if the next question on it is of the same client, or if that client began a
  * transaction and no other client used it since.
  */
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "verdict_queues.h"
 
 #include "analyze/base/idmap.h"

@@ -5,7 +5,7 @@
  * a limit of idle time. Only of servers whose processes never have two at once; a process for each
  * connection waits for no other.
  */
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "verdict_queues.h"
 
 #include "analyze/stats/sorted.h"

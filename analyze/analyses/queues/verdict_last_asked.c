@@ -9,12 +9,12 @@
  */
 #include "verdict_queues.h"
 
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/db_idmap.h"
 #include "analyze/store/row_types.h"
-#include "fd_rows.h"
 #include "format/errnos.h"
 #include "format/grow.h"
 #include "format/syscall.h"

@@ -8,7 +8,7 @@
  * well: that none was given back is the likelier, the fewer requests are of the name that used all
  * of them last.
  */
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "verdict_queues.h"
 
 #include "analyze/store/request_rows.h"

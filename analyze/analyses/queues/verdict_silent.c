@@ -8,7 +8,7 @@
  * On streams an answer to a handshake is none to what is only published afterwards; requests that
  * wait for them are found by other rules.
  */
-#include "fd_rows.h"
+#include "analyze/analyses/verdict/fd_rows.h"
 #include "verdict_queues.h"
 
 #include "analyze/base/idmap.h"

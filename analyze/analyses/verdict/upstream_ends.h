@@ -2,7 +2,7 @@
 /* Ends of connections to other servers, found by thread, or process, and time. */
 #pragma once
 
-#include "analyze/analyses/queues/fd_rows.h"
+#include "fd_rows.h"
 
 struct upstream_end {
 	s64 of, ts; /* thread or process */

@@ -15,12 +15,12 @@
 #include "upstream_closes.h"
 #include "verdict_name_fails.h"
 
-#include "analyze/analyses/queues/fd_rows.h"
 #include "analyze/base/idmap.h"
 #include "analyze/base/limits.h"
 #include "analyze/store/columns/columns.h"
 #include "analyze/store/db_idmap.h"
 #include "analyze/store/row_types.h"
+#include "fd_rows.h"
 #include "format/errnos.h"
 #include "format/syscall.h"
 
