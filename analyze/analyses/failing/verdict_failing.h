@@ -85,7 +85,7 @@ int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct
 int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /*
- * verdict_datagrams.c: datagrams without an answer: fills questions, and adds them to the rate.
+ * verdict_datagrams.c: datagrams without an answer: fills datagrams, and adds them to the rate.
  */
 int verdict_datagrams_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			   struct err *e);
