@@ -44,12 +44,32 @@ static const char closed_sql[] =
 	" request_closed WHERE read NOT NULL AND service IN (SELECT id FROM service WHERE server=?1)"
 	" ORDER BY end - ts DESC LIMIT ?2) x";
 
+/* The first ones of the problem. */
+static const char datagrams_sql[] =
+	"SELECT q.ts, q.dur, 'datagram: no answer', coalesce(c.address, '') FROM question_unanswered q"
+	" LEFT JOIN client c ON c.id=q.client WHERE q.service IN (SELECT id FROM service WHERE"
+	" server=?1) AND q.ts BETWEEN (SELECT start FROM verdict WHERE rank=1) AND (SELECT end FROM"
+	" verdict WHERE rank=1) ORDER BY q.ts LIMIT ?2";
+
+/* What the first row of the verdict has no answer to. */
+static int unanswered(sqlite3 *db, const char **ret_sql, struct err *e)
+{
+	s64 n = 0;
+	int ret = db_int(db, &n, e,
+			 "SELECT count(*) FROM verdict v JOIN finding f ON f.id=v.finding WHERE"
+			 " v.rank=1 AND f.kind='verdict_datagrams'",
+			 "");
+
+	*ret_sql = n ? datagrams_sql : closed_sql;
+	return ret;
+}
+
 int screen_moments(struct screen *s, sqlite3 *db, struct err *e)
 {
 	static const char *const of[N_VERDICTS] = {
 		[VERDICT_hang] = waiting_sql,	   [VERDICT_pauses] = pauses_sql,
 		[VERDICT_standstill] = pauses_sql, [VERDICT_errors] = failed_sql,
-		[VERDICT_unanswered] = closed_sql, [VERDICT_ended] = closed_sql,
+		[VERDICT_ended] = closed_sql,
 	};
 	const char *sql = of[s->kind] ? of[s->kind] : requests_sql;
 	sqlite3_stmt *q;
@@ -58,7 +78,9 @@ int screen_moments(struct screen *s, sqlite3 *db, struct err *e)
 	if ((!s->problems && !s->unchanged) || s->kind == VERDICT_connections ||
 	    s->kind == VERDICT_stuck)
 		return 0;
-	ret = db_query(&q, db, e, sql, "ii", s->server, (s64)SCREEN_MOMENTS);
+	ret = s->kind == VERDICT_unanswered ? unanswered(db, &sql, e) : 0;
+	if (ret >= 0)
+		ret = db_query(&q, db, e, sql, "ii", s->server, (s64)SCREEN_MOMENTS);
 	if (ret < 0)
 		return ret;
 	while (s->n_moments < SCREEN_MOMENTS && (ret = db_step(q, e)) > 0) {

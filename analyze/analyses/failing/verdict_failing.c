@@ -435,5 +435,8 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = verdict_replicas_say(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)
 		ret = verdict_files_say(c, j, e);
-	return ret < 0 || connections ? ret : verdict_calls_say(c, j, j->finding, e);
+	/* in the requests that failed: datagrams without an answer are none of them */
+	return ret < 0 || connections || j->datagrams.first
+		       ? ret
+		       : verdict_calls_say(c, j, j->finding, e);
 }

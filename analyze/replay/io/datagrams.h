@@ -40,10 +40,11 @@ struct datagrams {
 	struct idmap peers; /* key -> struct datagram_peer */
 	struct datagram *first, *last;
 	size_t n;
-	u64 last_send; /* of an answer; 0: none yet */
-	u32 answered;  /* thread of that send */
-	u64 unknown;   /* receives of datagrams from peers that are not recorded */
-	bool dns;      /* an answer had the id of its question */
+	u64 last_send;	  /* of an answer; 0: none yet */
+	u32 answered;	  /* thread of that send */
+	u64 unknown;	  /* receives of datagrams from peers that are not recorded */
+	u64 unknown_send; /* the last one to a peer that is not recorded; 0: none */
+	bool dns;	  /* an answer had the id of its question */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
 };
 

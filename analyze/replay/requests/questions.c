@@ -9,22 +9,40 @@
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
 #include "analyze/store/row_types.h"
+#include "track_clients.h"
 #include "track_services.h"
 
+#include <string.h>
+
 #define WAIT_LEAST 50000000 /* ns: a shorter one is no row */
+
+/* As its requests have it. */
+static void peer_as_client(const struct file *f, const struct datagram_peer *peer, struct file *ret)
+{
+	*ret = (struct file){ .role = ROLE_ACCEPTED,
+			      .socktype = f->socktype,
+			      .family = peer->family,
+			      .dport = peer->port };
+	memcpy(ret->daddr, peer->address, sizeof(peer->address));
+	ret->request.service = f->request.service;
+}
 
 int question_ends(struct replay *r, const struct process *p, s32 fd, const struct file *f,
 		  struct datagram_peer *peer, u64 end, struct err *e)
 {
 	const struct datagrams *d = f->datagrams;
 	u64 since = peer->waits, to = end ? end : r->end;
+	struct file one;
 
 	peer->waits = 0;
 	if (!since || peer->mutual || d->off || !d->last_send || !f->request.service ||
-	    elapsed(since, to) < WAIT_LEAST)
+	    since < d->unknown_send || elapsed(since, to) < WAIT_LEAST)
 		return 0;
+	peer_as_client(f, peer, &one);
+	if (clients_of_file(r, &one, e) < 0)
+		return ERR_FAIL;
 	return row_put(r->db, question_unanswered, e, .ts = replay_time(r, since),
 		       .dur = (s64)(elapsed(since, to) & INT64_MAX), .pid = p->pid,
 		       .tid = peer->reader, .fd = fd, .service = service_id(f->request.service),
-		       .lossy = loss_overlaps(r, since, to));
+		       .client = client_id(one.client), .lossy = loss_overlaps(r, since, to));
 }

@@ -105,18 +105,36 @@ static u64 peer_key(const struct next_peer *p)
 	return address_key(p->port, v4 ? address : p->address);
 }
 
-/* *ret NULL: there are too many. */
-static int find_peer(struct replay *r, struct datagrams *d, const struct next_peer *p,
-		     struct datagram_peer **ret, struct err *e)
+/* Those without an open request; what they asked last may have no answer. */
+static int forget_peers(struct replay *r, const struct thread *t, const struct file *f,
+			struct err *e)
 {
-	u64 key = peer_key(p);
+	struct idmap_slot *peers = idmap_sorted(&f->datagrams->peers, e), *one;
 	size_t forgotten = 0;
+	int ret = peers ? 0 : ERR_FAIL;
+
+	for (one = peers; one && one->value && ret == 0; one++)
+		if (!((const struct datagram_peer *)one->value)->open)
+			ret = question_ends(r, t->process, (s32)r->call.arg[0], f, one->value,
+					    r->call.ts, e);
+	free(peers);
+	if (ret == 0)
+		ret = datagrams_forget_peers(f->datagrams, &forgotten, e);
+	own(r)->peers -= forgotten;
+	return ret;
+}
+
+/* *ret NULL: there are too many. */
+static int find_peer(struct replay *r, const struct thread *t, const struct file *f,
+		     const struct next_peer *p, struct datagram_peer **ret, struct err *e)
+{
+	struct datagrams *d = f->datagrams;
+	u64 key = peer_key(p);
 
 	*ret = datagrams_peer(d, key);
 	if (!*ret && (own(r)->peers >= PEERS_MOST || d->peers.n >= PEERS_OF_ONE) &&
-	    datagrams_forget_peers(d, &forgotten, e) < 0)
+	    forget_peers(r, t, f, e) < 0)
 		return ERR_FAIL;
-	own(r)->peers -= forgotten;
 	if (*ret || own(r)->peers >= PEERS_MOST)
 		return 0;
 	*ret = datagrams_add_peer(d, key, e);
@@ -142,8 +160,6 @@ static int received(struct replay *r, struct thread *t, struct file *f, const st
 	peer->reader = t->tid;
 	peer->since = peer->since ? peer->since : v->ts;
 	if (d->n && (d->n >= OPEN_MOST || own(r)->n >= ALL_MOST)) {
-		if (question_ends(r, t->process, (s32)v->arg[0], f, d->first->peer, v->ts, e) < 0)
-			return ERR_FAIL;
 		d->first->peer->forgotten++;
 		forget(r, d, d->first);
 	}
@@ -265,9 +281,12 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 		return 0;
 	}
 	*ret = NULL;
-	if (!n)
+	if (!n) {
+		if (send)
+			d->unknown_send = v->ts;
 		return 0;
-	if (find_peer(r, d, &next->v[i], &peer, e) < 0)
+	}
+	if (find_peer(r, t, f, &next->v[i], &peer, e) < 0)
 		return ERR_FAIL;
 	if (peer && send) {
 		peer->waits = 0;
@@ -370,7 +389,7 @@ static int asked_one(struct replay *r, struct thread *t, struct file *f, const s
 	struct datagrams *d = f->datagrams;
 	struct datagram_peer *peer;
 
-	if (find_peer(r, d, next, &peer, e) < 0)
+	if (find_peer(r, t, f, next, &peer, e) < 0)
 		return ERR_FAIL;
 	if (!peer)
 		return 0;
