@@ -4,7 +4,7 @@
  * answered late by design are waiting, as those of a long poll, no answer is due. Each that waits
  * for most of the pause must have a name, of which enough requests were answered at other times. A
  * name of which none was ever answered within a short pause says nothing of pauses, but for one
- * that is far longer than all its answers at other times.
+ * that is itself far longer than all its answers at other times.
  */
 #include "verdict_pauses.h"
 
@@ -59,13 +59,14 @@ static bool is_never_quick(const struct name_took *t)
 	return t->outside.n < OTHERS_LEAST && t->quickest >= SHORT_PAUSE;
 }
 
-/* Than others of its name, or they are too few. */
-static bool is_longer(const struct name_took *t, double ns, const struct limits *l)
+/* Than others of its name, or they are too few; paused: ns of it in the pause. */
+static bool is_longer(const struct name_took *t, double ns, double paused, const struct limits *l)
 {
 	double usual = t->outside.n >= OTHERS_LEAST ? verdict_quantile(&t->outside, 0.5) : 0;
 	double longest = t->outside.n ? (double)t->outside.max : INFINITY;
 
-	if (is_never_quick(t) && t->times >= DUE_ANSWERS && ns <= l->factor * longest + l->latency)
+	if (is_never_quick(t) && t->times >= DUE_ANSWERS &&
+	    paused <= l->factor * longest + l->latency)
 		return false;
 	return ns > l->factor * usual && ns > l->latency + usual;
 }
@@ -99,14 +100,14 @@ static void judge_waiting(struct naming *x, s64 service, s64 name, double from, 
 
 	for (; i < x->n && (double)x->of[i]->start < to; i++) {
 		double start = (double)x->of[i]->start, end = (double)x->of[i]->end;
-		double part = (fmin(to, end) - fmax(from, start)) / (end - start);
+		double paused = fmin(to, end) - fmax(from, start), part = paused / (end - start);
 
-		if (t && to >= end && !is_never_quick(t) && !is_longer(t, to - from, x->l))
+		if (t && to >= end && !is_never_quick(t) && !is_longer(t, to - from, paused, x->l))
 			add_passing(x->of[i], name);
 		if (part < SHORTLY || !is_of(x->of[i], service, name))
 			continue; /* it came shortly before the end, or to another part */
 		x->touched[i] |= part >= MOSTLY;
-		delayed = t ? is_longer(t, to - from, x->l) : part >= MOSTLY;
+		delayed = t ? is_longer(t, to - from, paused, x->l) : part >= MOSTLY;
 		x->delays[i] |= delayed;
 		if (delayed && !(t && is_never_quick(t)))
 			add_harmed(x->of[i], name);
