@@ -152,11 +152,83 @@ static void nor_are_they_of_one_process(void **state)
 	db_close(db);
 }
 
+#define HANGS 8000 /* ms */
+
+/*
+ * For 4 s /item is asked each 2 ms; then n connections ask /wait and nothing is answered until 8 s
+ * later. before: as many of /wait are answered in those 4 s, each after 15 to 40 ms.
+ */
+static sqlite3 *hung(int n, int before)
+{
+	struct text x = { 0 };
+	int i, asked = 0;
+	long t;
+
+	head_of(&x, 7);
+	text_line(&x, "@recorder\n34 0 request_name id=1 protocol=1 name=\"GET /item\"");
+	text_line(&x, "34 0 request_name id=2 protocol=1 name=\"GET /wait\"");
+	for (i = 5; i < 12; i++)
+		text_line(
+			&x,
+			"35 0 connection sock=%d ino=%d conn=%d family=2 sport=80 dport=4000%d side=1"
+			" saddr=127.0.0.1 daddr=10.0.0.9",
+			i, 1000 + i, i, i);
+	text_line(&x, "@cpu 0\n%ld 0 switch next=100", x.t);
+	for (i = 0; i < 2000; i++) {
+		t = x.t + 2 * i * MS;
+		item(&x, 100, 6, t, i, 100000 + 10000 * (i % 7));
+		if (i % 200 == 100 && asked < before) {
+			text_line(&x, "%ld 100 syscall nr=read fd=7 ret=29 count=99 dur=200",
+				  t + 500000);
+			text_line(&x, "%ld 100 head conn=7 pos=%d len=29 name=2 requests=1",
+				  t + 500000, asked * 29);
+		}
+		if (i % 200 == 108 + i / 200 && asked < before) {
+			text_line(&x, "%ld 100 syscall nr=write fd=7 ret=9 count=9 dur=200",
+				  t + 500000);
+			asked++;
+		}
+	}
+	x.t += 4000 * MS;
+	for (i = 7; i < 7 + n; i++) {
+		t = x.t + i * 10000;
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", t, i);
+		text_line(&x, "%ld 100 head conn=%d pos=%d len=29 name=2 requests=1", t, i,
+			  i == 7 ? asked * 29 : 0);
+	}
+	text_line(&x, "%ld 100 switch next=0 state=1", x.t + MS);
+	x.t += HANGS * MS;
+	text_line(&x, "%ld 0 switch next=100", x.t - 5000);
+	for (i = 7; i < 7 + n; i++)
+		text_line(&x, "%ld 100 syscall nr=write fd=%d ret=9 count=9 dur=200",
+			  x.t + i * 10000, i);
+	for (i = 0; i < 20; i++)
+		item(&x, 100, 6, x.t + (i + 1) * MS, 2000 + i, 100000);
+	x.t += 30 * MS;
+	return judged(&x, NULL);
+}
+
+static void requests_that_hang_together_are_none_of_that(void **state)
+{
+	sqlite3 *db = hung(5, 0);
+
+	(void)state;
+	/* five answers that one pause delayed do not show how long they take */
+	is_number(db, "SELECT count(*) FROM pause WHERE counts AND dur > 7900000000", 1);
+	db_close(db);
+	/* nor is it usual where all others took 40 ms at most */
+	db = hung(2, 9);
+	is_number(db, "SELECT count(*) FROM request WHERE name=2 AND dur + queued < 50000000", 9);
+	is_number(db, "SELECT count(*) FROM pause WHERE counts AND dur > 7900000000", 1);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(silences_between_late_answers_are_no_pauses),
 		T(nor_are_they_of_one_process),
+		T(requests_that_hang_together_are_none_of_that),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

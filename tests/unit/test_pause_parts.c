@@ -100,12 +100,20 @@ static void silent(struct buf *b, int pid, int first, int last, int others)
 	usual(b, pid, 7010, 9900, FDS);
 }
 
-static sqlite3 *judged(struct buf *b)
+/* more: SQL for further pauses. */
+static sqlite3 *judged_with(struct buf *b, const char *more)
 {
+	struct err e = { 0 };
 	sqlite3 *db = loaded_buf(b);
 
 	analysed(db, "pauses");
+	assert_int_equal(db_exec(db, &e, more), 0);
 	return analysed(db, "verdict");
+}
+
+static sqlite3 *judged(struct buf *b)
+{
+	return judged_with(b, "SELECT 1");
 }
 
 static void a_process_pauses_alone(void **state)
@@ -220,16 +228,16 @@ static void where_requests_waited_longer_comes_first(void **state)
 	}
 }
 
-/* A server with many short silences: the long pause of a name is judged all the same. */
-static void a_name_pauses_among_many_silences(void **state)
+#define MANY(id, dur, waiting, name)                                                               \
+	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"           \
+	" INSERT INTO pause(id, server, pid, tid, ts, dur, waiting, max_wait, edge, lossy,"        \
+	" waited, service, name, poll) SELECT " id ", 1, 200, 200, i * 2000000, " dur ", " waiting \
+	", " dur ", 0, 0, 1, 0, " name ", 1000000 FROM n"
+
+/* Many short silences of a server, or pauses of a name shorter than the limit, hide no long one. */
+static void a_long_pause_among_many_short_ones(void **state)
 {
-	static const char silences[] =
-		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
-		" INSERT INTO pause(id, server, pid, tid, ts, dur, waiting, max_wait, edge, lossy, waited,"
-		" service, name, poll) SELECT 1000 + i, 1, 200, 200, i * 2000000, 1000000, 1, 1000000, 0, 0,"
-		" 1, 0, 0, 1000000 FROM n";
-	struct buf b = { 0 };
-	struct err e = { 0 };
+	struct buf b = { 0 }, whole = { 0 };
 	sqlite3 *db;
 
 	(void)state;
@@ -239,13 +247,18 @@ static void a_name_pauses_among_many_silences(void **state)
 	usual(&b, 201, 10, 4000, FDS);
 	usual(&b, 201, 4010, 7000, 1);
 	usual(&b, 201, 7010, 9900, FDS);
-	db = loaded_buf(&b);
-	analysed(db, "pauses");
-	assert_int_equal(db_exec(db, &e, silences), 0);
-	analysed(db, "verdict");
+	db = judged_with(&b, MANY("1000 + i", "1000000", "1", "0"));
 	is_text(db, "SELECT status || ' ' || kind || ' ' || pauses FROM verdict",
 		"problem pauses 1");
 	is_number(db, "SELECT count(*) FROM pause WHERE counts AND name > 0", 1);
+	db_close(db);
+	begin(&whole);
+	silent(&whole, 200, FIRST, FIRST + 2, 0);
+	buf_printf(&whole, NULL, "@cpu 1\n");
+	silent(&whole, 201, FIRST, FIRST + 2, 0);
+	db = judged_with(&whole, MANY("-i", "20000000", "2", "2"));
+	is_text(db, "SELECT kind || ' ' || pauses FROM verdict", "pauses 1");
+	is_number(db, "SELECT count(*) FROM pause WHERE counts AND name=0", 1);
 	db_close(db);
 }
 
@@ -467,7 +480,7 @@ int main(void)
 		T(a_name_pauses_alone),
 		T(a_name_pauses_between_answers_of_others),
 		T(where_requests_waited_longer_comes_first),
-		T(a_name_pauses_among_many_silences),
+		T(a_long_pause_among_many_short_ones),
 		T(one_long_request_is_no_pause),
 		T(slow_requests_of_a_name_are_no_pause),
 		T(one_wake_up_ends_a_stall),

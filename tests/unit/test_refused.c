@@ -74,21 +74,20 @@ static void answers_that_cannot_be_written_are_errors(void **state)
  * to as many complete ones, from a time on: ns to the first part, and to the second, which fails;
  * of the others, to the second.
  */
-static sqlite3 *aborted(long first, long second, long complete, long from)
+static void put_aborted(struct buf *x, long first, long second, long complete, long from)
 {
-	struct buf x = { 0 };
 	struct err e = { 0 };
 	long t;
 	int i = 0;
 
-	begin_host(&x);
-	buf_printf(&x, &e,
+	begin_host(x);
+	buf_printf(x, &e,
 		   "@recorder\n4 0 request_name id=9 protocol=1 name=\"GET /big\"\n@cpu 0\n");
 	for (t = 20 * MS; t < (SECONDS * 1000 - 300) * MS; t += 50 * MS, i++) {
 		bool bad = i % 2 && t >= from;
 		long begins = bad ? first : 200000, ends = bad ? second : complete;
 
-		buf_printf(&x, &e,
+		buf_printf(x, &e,
 			   "%ld 100 fd pid=100 fd=20 mode=0140000 ino=%d family=2 role=2 socktype=1"
 			   " sport=80 dport=9 daddr=10.0.0.9\n"
 			   "%ld 100 syscall nr=read fd=20 dur=1 ret=10\n"
@@ -99,7 +98,104 @@ static sqlite3 *aborted(long first, long second, long complete, long from)
 			   t, 2000 + i, t, t, t + begins, t + ends, bad ? -32 : 10,
 			   t + ends + 1000);
 	}
+}
+
+static sqlite3 *aborted(long first, long second, long complete, long from)
+{
+	struct buf x = { 0 };
+
+	put_aborted(&x, first, second, complete, from);
 	return analysed(loaded_buf(&x), NULL);
+}
+
+/* The same from 5 s on; of 90 answers of /report from then on, `bad` report an error. */
+static sqlite3 *aborted_next_to(int bad)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	int i;
+
+	put_aborted(&x, 200000, 300000, 900000, 5000 * MS);
+	buf_printf(&x, &e, "@cpu 1\n90 0 waking target=102\n90 0 switch next=102\n");
+	for (i = 0; i < 190; i++) {
+		long t = (20 + 50 * i) * MS;
+
+		ask(&x, 2, 102, t, t + 10000, t + 100000);
+		if (i >= 100 && (i - 100) * 7 % 90 < bad)
+			buf_printf(&x, &e,
+				   "%ld 102 answer conn=2 pos=0 len=20 status=500 protocol=1\n",
+				   t + 100000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+/*
+ * Each 100 ms a request of /big: the first part leaves at once. Of ten, five are complete after
+ * 50 ms and two after 900 ms; the clients of three close their connection after 300 ms.
+ */
+static sqlite3 *gave_up(bool slow)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	int i, n = SECONDS * 10 - 20;
+
+	begin_host(&x);
+	buf_printf(&x, &e,
+		   "@recorder\n4 0 request_name id=9 protocol=1 name=\"GET /big\"\n@cpu 0\n");
+	for (i = 0; i < n; i++)
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=9 daddr=10.0.0.9\n",
+			   20 * MS, 20 + i % 10, 2000 + i % 10);
+	for (i = 0; i < n / 10; i++) {
+		long t = (20 + 1000 * i) * MS;
+		int k;
+
+		for (k = 0; k < 10; k++)
+			buf_printf(&x, &e,
+				   "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n"
+				   "%ld 100 head conn=%d pos=%d len=10 name=9 requests=1\n"
+				   "%ld 100 syscall nr=write fd=%d dur=1 ret=10\n",
+				   t + k * MS, 20 + k, t + k * MS, 90 + k, 10 * i,
+				   t + k * MS + 200000, 20 + k);
+		for (k = 0; k < 5; k++)
+			buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=10\n",
+				   t + (50 + k) * MS, 20 + k);
+		for (k = 5; k < 8; k++)
+			buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=-32\n",
+				   t + ((slow ? 300 : 60) + k) * MS, 20 + k);
+		for (k = 8; k < 10; k++)
+			buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=10\n",
+				   t + ((slow ? 900 : 50) + k) * MS, 20 + k);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void errors_next_to_clients_that_leave_are_said(void **state)
+{
+	sqlite3 *db = aborted_next_to(40);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, VALUE("verdict_errors_name", "n"), 40);
+	is_text(db, TEXT_OF("verdict_errors_name", "code"), "500");
+	db_close(db);
+	db = aborted_next_to(0);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+}
+
+/* That a few answers take far longer is no measure for those that wait. */
+static void clients_that_give_up_are_errors(void **state)
+{
+	sqlite3 *db = gave_up(true);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	db_close(db);
+	db = gave_up(false);
+	is_number(db, "SELECT count(*) FROM verdict WHERE status='problem'", 0);
+	db_close(db);
 }
 
 static void clients_that_leave_without_a_wait_are_no_errors(void **state)
@@ -350,6 +446,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(answers_that_cannot_be_written_are_errors),
 		T(clients_that_leave_without_a_wait_are_no_errors),
+		T(clients_that_give_up_are_errors),
+		T(errors_next_to_clients_that_leave_are_said),
 		T(clients_that_end_are_no_errors),
 		T(refused_logins_are_errors),
 		T(clients_that_give_up_are_not_hidden),

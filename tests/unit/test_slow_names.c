@@ -428,6 +428,50 @@ static sqlite3 *with_new_name(int before, long every, long took)
 	return analysed(loaded_buf(&b), NULL);
 }
 
+/* Name 1 always takes 1 ms; one of name 4 comes after 6 s; others are slower from then on: named or
+ * not. */
+static sqlite3 *with_others(bool named)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+	long t;
+
+	begin_host(&b);
+	buf_printf(&b, &e, "@cpu 1\n");
+	for (t = 20; t < SECONDS * 1000 - 200; t += 25)
+		ask_own(&b, 1, t, MS);
+	buf_printf(&b, &e, "@cpu 3\n");
+	for (t = named ? 6000 : 20; t < SECONDS * 1000 - 200; t += 25) {
+		long took = (t < 6000 ? 1 : 20) * MS + t * 137 % 50000;
+
+		if (named)
+			ask_own(&b, 3, t, 20 * MS);
+		else
+			buf_printf(&b, &e,
+				   "%ld 103 syscall nr=read fd=7 dur=1 ret=10\n"
+				   "%ld 103 syscall nr=write fd=7 dur=1 ret=20\n",
+				   t * MS, t * MS + took);
+	}
+	buf_printf(&b, &e, "@cpu 4\n");
+	ask_own(&b, 4, 7000, MS);
+	return analysed(loaded_buf(&b), NULL);
+}
+
+/* Requests without a name may be those that became slower. */
+static void requests_without_a_name_are_no_mix(void **state)
+{
+	sqlite3 *db = with_others(false);
+
+	(void)state;
+	is_number(db, "SELECT sum(exchanges) > 300 FROM request_stat WHERE name=0", 1);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_mix'", 0);
+	is_text(db, "SELECT status FROM verdict", "problem");
+	db_close(db);
+	db = with_others(true);
+	is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_mix'", 1);
+	db_close(db);
+}
+
 /* It cannot have become slower; one with answers before may have. */
 static void a_new_name_that_takes_longer_is_a_change_of_mix(void **state)
 {
@@ -468,6 +512,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_takes_less_than_the_wait_is_not_named),
 		cmocka_unit_test(a_command_that_awaits_is_not_slow),
 		cmocka_unit_test(a_change_of_mix_is_no_problem),
+		cmocka_unit_test(requests_without_a_name_are_no_mix),
 		cmocka_unit_test(a_new_name_that_takes_longer_is_a_change_of_mix),
 	};
 

@@ -3,22 +3,38 @@
 
 #include "analyze/store/db.h"
 
-int verdict_left(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
-		 double from, double to, double *ret_n, struct err *e)
+#include <string.h>
+
+struct left {
+	const struct judged *j;
+	double *n;
+};
+
+static int take_left(void *arg, sqlite3_stmt *q, struct err *e)
 {
+	struct left *x = arg;
+
+	(void)e;
+	x->n[verdict_window_at(x->j, sqlite3_column_double(q, 0))]++;
+	return 0;
+}
+
+int verdict_left(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		 double *ret_n, struct err *e)
+{
+	static const char any[] =
+		"SELECT EXISTS (SELECT 1 FROM request_error WHERE first_after NOT NULL)";
 	static const char sql[] =
 		"WITH " LEFT_WITH
-		" SELECT count(*) FROM request_error WHERE service IN (SELECT id FROM service WHERE"
-		" server=?1) AND ts >= ?2 AND ts < ?5 AND " LEFT_ALONE;
-	sqlite3_stmt *q;
-	int ret =
-		db_query(&q, c->db, e, sql, "idddd", j->about.id, from, l->latency, l->factor, to);
+		" SELECT ts FROM request_error WHERE ?2 AND service IN (SELECT id FROM service WHERE"
+		" server=?1) AND " LEFT_ALONE;
+	struct left x = { j, ret_n };
+	s64 some = 0;
+	int ret = db_int(c->db, &some, e, any, "");
 
-	*ret_n = 0;
-	if (ret < 0)
+	memset(ret_n, 0, WINDOWS * sizeof(*ret_n));
+	if (ret < 0 || !some)
 		return ret;
-	ret = db_step(q, e);
-	if (ret > 0)
-		*ret_n = sqlite3_column_double(q, 0);
-	return db_end(q, ret);
+	return db_each(c->db, e, take_left, &x, sql, "iidd", j->about.id, some, l->latency,
+		       l->factor);
 }

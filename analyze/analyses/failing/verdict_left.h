@@ -8,18 +8,28 @@
 
 #include "analyze/analyses/verdict/verdict.h"
 
-/* SQL: for LEFT_ALONE: server ?1; the bounds are those of verdict_late_bound(). */
-#define LEFT_WITH                                                                                \
-	"whole AS MATERIALIZED (SELECT name, avg(first_send - ts + queued) AS begins, avg(dur +" \
-	" queued - blocked) AS took FROM request WHERE NOT errors AND NOT lossy AND service IN"  \
-	" (SELECT id FROM service WHERE server=?1) AND name IN (SELECT name FROM request_error"  \
-	" WHERE first_after NOT NULL) GROUP BY name)"
+#define WHOLE_LEAST "5" /* complete answers of a name, else what is usual is not known */
+
+/*
+ * SQL: for LEFT_ALONE: server ?1. What is usual is the smaller of median and geometric mean: a few
+ * answers that take far longer are why other clients gave up, and excuse none of them.
+ */
+#define LEFT_WITH                                                                                     \
+	"done AS MATERIALIZED (SELECT name, begins, took, row_number() OVER (PARTITION BY name ORDER" \
+	" BY begins) AS b, row_number() OVER (PARTITION BY name ORDER BY took) AS t, count(*) OVER"   \
+	" (PARTITION BY name) AS n FROM (SELECT name, max(first_send - ts + queued, 1) AS begins,"    \
+	" max(dur + queued - blocked, 1) AS took FROM request WHERE NOT errors AND NOT lossy AND"     \
+	" first_send NOT NULL AND service IN (SELECT id FROM service WHERE server=?1) AND name IN"    \
+	" (SELECT name FROM request_error WHERE first_after NOT NULL))), whole AS MATERIALIZED"       \
+	" (SELECT name, min(max(begins) FILTER (WHERE b=(n + 1) / 2), exp(avg(ln(begins)))) AS"       \
+	" begins, min(max(took) FILTER (WHERE t=(n + 1) / 2), exp(avg(ln(took)))) AS took FROM done"  \
+	" GROUP BY name HAVING count(*) >= " WHOLE_LEAST ")"
 /* Of a row of request_error; ?3 limit of latency, ?4 factor. */
 #define LEFT_ALONE                                                                                  \
 	"(first_after NOT NULL AND EXISTS (SELECT 1 FROM whole w WHERE w.name=request_error.name"   \
 	" AND first_after <= max(begins + ?3, begins * ?4) AND failed_after <= max(took + ?3, took" \
 	" * ?4)))"
 
-/* verdict_left.c: how many errors of a time range are such answers. */
+/* verdict_left.c: errors that are such answers, by window of j (WINDOWS of them). */
 int verdict_left(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
-		 double from, double to, double *ret_n, struct err *e);
+		 double *ret_n, struct err *e);

@@ -191,21 +191,25 @@ static bool matters(const struct pause *part)
 }
 
 /*
- * Others were answered in the middle of a pause of this name: then those that a pause of the whole
- * server covers may be of the name as well, while no other request came.
+ * Of the pauses of one part. Others were answered in the middle of one of a name: then those that a
+ * pause of the whole server covers may be of the name as well, while no other request came.
  */
-static bool is_cut(const struct pause_parts *p, const struct pause *of)
+static void judge_part(struct pause_parts *p, u32 slot, const struct pause *v, size_t n)
 {
-	size_t i;
+	size_t i, first = p->silences.first[slot], last = p->silences.first[slot + 1];
+	bool known = p->of[slot].outside.n >= PART_REQUESTS, cut = false;
+	double usual = known ? verdict_quantile(&p->of[slot].outside, 0.99) : 0;
 
-	for (i = 0; i < p->n_v; i++) {
-		const struct pause *o = &p->v[i];
+	for (i = first; i < last; i++) {
+		struct pause *of = &p->v[i];
 
-		if (of->name && o->name == of->name && o->server == of->server && matters(o) &&
-		    (double)o->covered < NEARLY_ALL * (double)(o->end - o->start))
-			return true;
+		of->usual = known ? usual : of->usual;
+		of->covered = covered(of, v, n);
+		cut |= of->name && matters(of) &&
+		       (double)of->covered < NEARLY_ALL * (double)(of->end - of->start);
 	}
-	return false;
+	for (i = first; i < last; i++)
+		p->v[i].cut = cut;
 }
 
 void parts_choose(struct pause_parts *p, const struct pause *v, size_t n)
@@ -214,14 +218,8 @@ void parts_choose(struct pause_parts *p, const struct pause *v, size_t n)
 	u32 slot;
 
 	for (slot = 0; slot < p->n; slot++)
-		for (i = p->silences.first[slot]; i < p->silences.first[slot + 1]; i++)
-			if (p->of[slot].outside.n >= PART_REQUESTS)
-				p->v[i].usual = verdict_quantile(&p->of[slot].outside, 0.99);
+		judge_part(p, slot, v, n);
 	qsort(p->v, p->n_v, sizeof(*p->v), longest_first);
-	for (i = 0; i < p->n_v; i++)
-		p->v[i].covered = covered(&p->v[i], v, n);
-	for (i = 0; i < p->n_v; i++)
-		p->v[i].cut = is_cut(p, &p->v[i]);
 	for (i = 0; i < p->n_v; i++) {
 		const struct pause *of = &p->v[i];
 

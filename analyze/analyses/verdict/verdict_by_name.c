@@ -3,7 +3,8 @@
  * Pauses in which no request waited longer than others of its name do: while requests that are
  * answered late by design are waiting, as those of a long poll, no answer is due. Each that waits
  * for most of the pause must have a name, of which enough requests were answered at other times. A
- * name of which none was ever answered within a short pause says nothing of pauses.
+ * name of which none was ever answered within a short pause says nothing of pauses, but for one
+ * that is itself far longer than all its answers at other times.
  */
 #include "verdict_pauses.h"
 
@@ -21,7 +22,9 @@
 /* The requests of a name that have an answer. */
 struct name_took {
 	struct hist outside; /* of pauses that count */
-	double n, quickest;
+	double times;	     /* it was answered: outside them, or in different ones */
+	double quickest;     /* NAN: none yet */
+	u64 in[JUDGED_PAUSES / 64 + 1];
 };
 
 /* The pauses that count, of the whole server or of its parts, by time. */
@@ -56,12 +59,14 @@ static bool is_never_quick(const struct name_took *t)
 	return t->outside.n < OTHERS_LEAST && t->quickest >= SHORT_PAUSE;
 }
 
-/* Than others of its name, or they are too few. */
-static bool is_longer(const struct name_took *t, double ns, const struct limits *l)
+/* Than others of its name, or they are too few; paused: ns of it in the pause. */
+static bool is_longer(const struct name_took *t, double ns, double paused, const struct limits *l)
 {
 	double usual = t->outside.n >= OTHERS_LEAST ? verdict_quantile(&t->outside, 0.5) : 0;
+	double longest = t->outside.n ? (double)t->outside.max : INFINITY;
 
-	if (is_never_quick(t) && t->n >= DUE_ANSWERS)
+	if (is_never_quick(t) && t->times >= DUE_ANSWERS &&
+	    paused <= l->factor * longest + l->latency)
 		return false;
 	return ns > l->factor * usual && ns > l->latency + usual;
 }
@@ -77,7 +82,7 @@ static void add_harmed(struct judged_pause *p, s64 name)
 	p->harmed = name > 0 && (!p->harmed || p->harmed == name) ? name : HARMED_SEVERAL;
 }
 
-/* It came in the pause and was answered as usual: that may have ended it. */
+/* It waited at the end and was answered as usual: that may have ended the pause. */
 static void add_passing(struct judged_pause *p, s64 name)
 {
 	if (!p->passing[0] || p->passing[0] == name)
@@ -95,17 +100,32 @@ static void judge_waiting(struct naming *x, s64 service, s64 name, double from, 
 
 	for (; i < x->n && (double)x->of[i]->start < to; i++) {
 		double start = (double)x->of[i]->start, end = (double)x->of[i]->end;
-		double part = (fmin(to, end) - fmax(from, start)) / (end - start);
+		double paused = fmin(to, end) - fmax(from, start), part = paused / (end - start);
 
-		if (t && to >= end && !is_never_quick(t) && !is_longer(t, to - from, x->l))
+		if (t && to >= end && !is_never_quick(t) && !is_longer(t, to - from, paused, x->l))
 			add_passing(x->of[i], name);
 		if (part < SHORTLY || !is_of(x->of[i], service, name))
 			continue; /* it came shortly before the end, or to another part */
 		x->touched[i] |= part >= MOSTLY;
-		delayed = t ? is_longer(t, to - from, x->l) : part >= MOSTLY;
+		delayed = t ? is_longer(t, to - from, paused, x->l) : part >= MOSTLY;
 		x->delays[i] |= delayed;
 		if (delayed && !(t && is_never_quick(t)))
 			add_harmed(x->of[i], name);
+	}
+}
+
+/* An answer. Several that one pause delayed say as much as one of them. */
+static void take_answer(const struct naming *x, struct name_took *t, double from, double to)
+{
+	int i = first_after(x, from);
+
+	t->quickest = fmin(t->quickest, to - from);
+	if (i >= x->n || (double)x->of[i]->start >= to) {
+		hist_add(&t->outside, (u64)(to - from));
+		t->times++;
+	} else if (!(t->in[i / 64] >> i % 64 & 1)) {
+		t->in[i / 64] |= 1ull << i % 64;
+		t->times++;
 	}
 }
 
@@ -114,7 +134,6 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	const struct row_request *row = request;
 	double from = (double)row->ts - row->queued, to = (double)(row->ts + row->dur);
 	struct naming *x = arg;
-	int i = first_after(x, from);
 	struct name_took *t;
 
 	(void)rowid;
@@ -123,13 +142,13 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	if (x->judging || row->name <= 0)
 		return 0;
 	t = idmap_get(&x->names, (u64)row->name);
-	if (!t)
+	if (!t) {
 		t = idmap_add(&x->names, (u64)row->name, sizeof(*t), TASK_LIMIT, "names", e);
-	if (!t)
-		return ERR_FAIL;
-	t->quickest = t->n++ > 0 ? fmin(t->quickest, to - from) : to - from;
-	if (i >= x->n || (double)x->of[i]->start >= to)
-		hist_add(&t->outside, (u64)(to - from));
+		if (!t)
+			return ERR_FAIL;
+		t->quickest = NAN;
+	}
+	take_answer(x, t, from, to);
 	return 0;
 }
 

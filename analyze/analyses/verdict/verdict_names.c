@@ -34,6 +34,7 @@ struct named {
 struct names {
 	struct named *v;
 	int n;
+	bool unnamed; /* there are requests without a name */
 };
 
 static int by_id(const void *a, const void *b)
@@ -66,7 +67,8 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, s64 least,
 		      struct err *e)
 {
 	static const char sql[] =
-		"SELECT name, sum(exchanges) < ?4 FROM request_stat WHERE name IN (SELECT id FROM request_name WHERE NOT"
+		"SELECT name, sum(exchanges) < ?4, (SELECT total(exchanges) > 0 FROM request_stat WHERE name=0 AND"
+		" service IN (SELECT id FROM service WHERE server=?1)) FROM request_stat WHERE name IN (SELECT id FROM request_name WHERE NOT"
 		" awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE server=?1) GROUP BY name HAVING"
 		" sum(exchanges) >= ?2 ORDER BY sum(exchanges) DESC LIMIT ?3";
 	sqlite3_stmt *q;
@@ -82,6 +84,7 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, s64 least,
 
 		one->id = sqlite3_column_int64(q, 0);
 		one->few = sqlite3_column_int(q, 1);
+		all->unnamed = sqlite3_column_int(q, 2);
 		one->j.about = j->about;
 		one->j.only = one->id;
 		one->j.n_windows = j->n_windows;
@@ -258,7 +261,7 @@ static bool on_one_side(const struct named *one, const struct judged *range)
 /* No name became slower in the time range in which all together did. */
 static bool all_same(const struct names *all, const struct judged *j, const struct limits *l)
 {
-	bool others = all->n < NAMES_MOST; /* else there may be more */
+	bool others = all->n < NAMES_MOST && !all->unnamed; /* else there may be more */
 	int i, n = 0;
 
 	for (i = 0; i < all->n; i++) {

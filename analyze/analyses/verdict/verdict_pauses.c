@@ -313,8 +313,10 @@ int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits
 		count(c, j, l, false);
 	if (ret == 0)
 		ret = recount(c, j, l, false, e);
-	if (ret == 0 && only_harmed(j))
+	if (ret == 0 && only_harmed(j)) {
 		count(c, j, l, false); /* it is known who waits in them */
+		ret = recount(c, j, l, false, e);
+	}
 	return ret;
 }
 

@@ -29,15 +29,18 @@ double verdict_quantile(const struct hist *h, double q)
 	return at.value > (double)h->max ? (double)h->max : at.value;
 }
 
-static int read_pauses(struct analysis_ctx *c, struct judged *j, struct err *e)
+/* Those of parts that are shorter than the limit never count: none takes the place of another. */
+static int read_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+		       struct err *e)
 {
 	static const char sql[] =
 		"SELECT id, ts, ts + dur, waiting, victim_wait, edge, 1.0 * (poll + socket) / dur,"
 		" 1.0 * (woken + preempted) / dur, service, name, usual, waited, stall,"
-		" 1.0 * run / dur, 1.0 * poll / dur, victims FROM (SELECT * FROM pause WHERE server=?1 AND NOT lossy ORDER BY id LIMIT ?2)"
+		" 1.0 * run / dur, 1.0 * poll / dur, victims FROM (SELECT * FROM pause WHERE server=?1 AND NOT lossy"
+		" AND (service + name=0 OR dur >= ?3) ORDER BY id LIMIT ?2)"
 		" ORDER BY service + name > 0, ts"; /* ids are by length */
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "ii", j->about.id, (s64)JUDGED_PAUSES);
+	int ret = db_query(&q, c->db, e, sql, "iid", j->about.id, (s64)JUDGED_PAUSES, l->pause);
 
 	if (ret < 0)
 		return ret;
@@ -346,7 +349,7 @@ int verdict_read(struct analysis_ctx *c, struct judged *j, const struct limits *
 	j->n_windows = (int)fmin(WINDOWS, fmax(1, floor(duration / WINDOW_LEAST)));
 	j->width = duration / j->n_windows;
 	j->begins = duration;
-	ret = read_pauses(c, j, e);
+	ret = read_pauses(c, j, l, e);
 	if (ret == 0)
 		ret = read_overdue(c, j, e);
 	if (ret == 0)

@@ -18,8 +18,28 @@
 
 #define FEWER 0.9 /* of the outstanding requests: less demand */
 
+/* Answers of a window, and its errors, without those whose clients left without a wait. */
+struct judging {
+	double answers[WINDOWS], errors[WINDOWS];
+};
+
+static int read_left(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		     struct judging *x, struct err *e)
+{
+	double left[WINDOWS];
+	int i, ret = verdict_left(c, j, l, left, e);
+
+	for (i = 0; i < j->n_windows && ret == 0; i++) {
+		left[i] = fmin(left[i], j->traffic[i].errors);
+		x->answers[i] = j->traffic[i].answers - left[i];
+		x->errors[i] = j->traffic[i].errors - left[i];
+	}
+	return ret;
+}
+
 /* Most of the errors are in windows that are not slow: no latency is why. */
-static bool at_usual_latency(const struct judged *j, const struct levels *v, int first, int last)
+static bool at_usual_latency(const struct judged *j, const struct judging *x,
+			     const struct levels *v, int first, int last)
 {
 	double errors[2] = { 0 };
 	bool slow;
@@ -28,25 +48,24 @@ static bool at_usual_latency(const struct judged *j, const struct levels *v, int
 	for (i = first; i <= last; i++) {
 		slow = verdict_in_ranges(JUDGED_RANGES(j), j->ranges,
 					 (v->window[i] + 0.5) * j->width);
-		errors[slow] += j->traffic[v->window[i]].errors;
+		errors[slow] += x->errors[v->window[i]];
 	}
 	return errors[0] > errors[1];
 }
 
-static void sum_errors(const struct judged *j, const struct levels *v, int first, int last,
-		       struct verdict_errors *in)
+static void sum_errors(const struct judged *j, const struct judging *x, const struct levels *v,
+		       int first, int last, struct verdict_errors *in)
 {
 	double all[2] = { 0 }, errors[2] = { 0 };
 	int i;
 
 	for (i = 0; i < v->n; i++) {
-		const struct verdict_traffic *t = &j->traffic[v->window[i]];
 		bool inside = i >= first && i <= last;
 
 		if (!inside && v->slow[i])
 			continue;
-		all[inside] += t->answers;
-		errors[inside] += t->errors;
+		all[inside] += x->answers[v->window[i]];
+		errors[inside] += x->errors[v->window[i]];
 		in->windows[inside]++;
 	}
 	in->share = 100 * errors[1] / all[1];
@@ -56,7 +75,7 @@ static void sum_errors(const struct judged *j, const struct levels *v, int first
 	in->good_before = (all[0] - errors[0]) / in->windows[0];
 	in->start = v->window[first] * j->width;
 	in->end = (last + 1 < v->n ? v->window[last] + 1 : j->n_windows) * j->width;
-	in->usual = at_usual_latency(j, v, first, last);
+	in->usual = at_usual_latency(j, x, v, first, last);
 }
 
 /* Refused logins are one error of several answers: they are counted in connections. */
@@ -76,21 +95,26 @@ static int read_logins(struct analysis_ctx *c, const struct judged *j, int proto
 	return ret;
 }
 
-/* Of the errors in the time range, the name with most of them, and the most frequent status. */
+/*
+ * Of the errors in the time range, the name with most of them, and the most frequent status; none
+ * of clients that left without a wait.
+ */
 static int read_most(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		     struct verdict_errors *in, struct err *e)
 {
 	static const char sql[] =
-		"WITH x AS MATERIALIZED (SELECT name, protocol, status, code FROM request_error WHERE ts >= ?2 AND"
-		" ts < ?3 AND (?4=0 OR name=?4) AND service IN (SELECT id FROM service WHERE server=?1)),"
+		"WITH " LEFT_WITH
+		", x AS MATERIALIZED (SELECT name, protocol, status, code FROM request_error WHERE ts >= ?2 AND"
+		" ts < ?5 AND (?6=0 OR name=?6) AND service IN (SELECT id FROM service WHERE server=?1) AND NOT"
+		" " LEFT_ALONE "),"
 		" m AS (SELECT protocol, status, code, count(*) AS n FROM x GROUP BY 1, 2, 3 ORDER BY n DESC"
 		" LIMIT 1) SELECT coalesce((SELECT name FROM x WHERE name IS NOT NULL GROUP BY name HAVING"
 		" 2 * count(*) > (SELECT count(*) FROM x)), 0), " ERROR_CODE_OF
 		", protocol <= 2 AND status BETWEEN 400 AND 499, protocol, status, protocol IN (6, 7) AND NOT EXISTS"
 		" (SELECT 1 FROM x WHERE name IS NOT NULL OR status=0) FROM m e";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "iddi", j->about.id, in->start, in->end,
-			   in->of_name ? in->name : 0);
+	int ret = db_query(&q, c->db, e, sql, "iddddi", j->about.id, in->start, l->latency,
+			   l->factor, in->end, in->of_name ? in->name : 0);
 
 	if (ret < 0)
 		return ret;
@@ -124,24 +148,34 @@ static int read_name(struct analysis_ctx *c, const struct judged *j, const struc
 		     struct verdict_errors *in, struct err *e)
 {
 	static const char sql[] =
-		"WITH x AS MATERIALIZED (SELECT ts + dur >= ?3 AND ts + dur < ?4 AS inside, ts - queued AS arrival, max(requests, 1) AS n,"
-		" min(errors, max(requests, 1)) AS failed FROM request WHERE name=?2 AND service IN (SELECT id FROM"
-		" service WHERE server=?1)) SELECT total(failed) FILTER (WHERE inside), total(n) FILTER (WHERE"
-		" inside), total(failed) FILTER (WHERE NOT inside), total(n) FILTER (WHERE NOT inside), min(arrival) FILTER"
-		" (WHERE inside AND failed > 0) FROM x";
+		"WITH " LEFT_WITH
+		", k AS MATERIALIZED (SELECT ts, ts >= ?5 AND ts < ?6 AS inside, " LEFT_ALONE
+		" AS alone FROM request_error WHERE name=?2 AND service IN (SELECT id FROM service WHERE server=?1)),"
+		" g AS MATERIALIZED (SELECT total(inside) AS left_in, total(NOT inside) AS left_out FROM k WHERE"
+		" alone), x AS MATERIALIZED (SELECT ts + dur AS end, ts + dur >= ?5 AND ts + dur < ?6 AS inside, ts"
+		" - queued AS arrival, max(requests, 1) AS n, min(errors, max(requests, 1)) AS failed FROM request"
+		" WHERE name=?2 AND service IN (SELECT id FROM service WHERE server=?1)) SELECT total(failed) FILTER"
+		" (WHERE inside) - left_in, total(n) FILTER (WHERE inside) - left_in, total(failed) FILTER (WHERE"
+		" NOT inside) - left_out, total(n) FILTER (WHERE NOT inside) - left_out, min(arrival) FILTER (WHERE"
+		" inside AND failed > 0 AND (left_in=0 OR end >= (SELECT min(ts) FROM k WHERE k.inside AND NOT"
+		" alone))) FROM g LEFT JOIN x"; /* the first that failed, or one before it */
 	double rest = (double)c->duration - (in->end - in->start), before;
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "iidd", j->about.id, in->name, in->start, in->end);
+	int ret = db_query(&q, c->db, e, sql, "iidddd", j->about.id, in->name, l->latency,
+			   l->factor, in->start, in->end);
 
 	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0) {
-		in->name_n = sqlite3_column_double(q, 0);
-		in->name_of = sqlite3_column_double(q, 1);
+		double failed = fmax(0, sqlite3_column_double(q, 2)),
+		       of = fmax(failed, sqlite3_column_double(q, 3));
+
+		in->name_n = fmax(0, sqlite3_column_double(q, 0));
+		in->name_of = fmax(in->name_n, sqlite3_column_double(q, 1));
 		in->first = db_number(q, 4);
-		before = sqlite3_column_double(q, 3) - sqlite3_column_double(q, 2);
-		in->name_before = percent(sqlite3_column_double(q, 2), sqlite3_column_double(q, 3));
+		before = of - failed;
+		in->name_before = percent(failed, of);
 		in->refused &= !replace_good(in, in->name_of - in->name_n, before, rest, l);
 	}
 	return db_end(q, ret);
@@ -172,15 +206,18 @@ static int find_range(struct analysis_ctx *c, const struct judged *j, const stru
 {
 	struct verdict_errors most = { 0 }, one;
 	struct levels v = { .n = 0 };
-	double low, high, n = 0, left;
+	double low, high, n = 0;
 	int i, first, last = -1;
+	struct judging x;
 	bool ended, differ;
 
+	if (read_left(c, j, l, &x, e) < 0)
+		return ERR_FAIL;
 	for (i = 0; i < j->n_windows; i++) {
-		if (j->traffic[i].answers <= 0)
+		if (x.answers[i] <= 0)
 			continue;
 		v.window[v.n] = i;
-		v.x[v.n++] = j->traffic[i].errors / j->traffic[i].answers;
+		v.x[v.n++] = x.errors[i] / x.answers[i];
 	}
 	if (v.n < 4 * LEVELS_SHORTEST || !(j->errors > 0))
 		return 0;
@@ -196,13 +233,8 @@ static int find_range(struct analysis_ctx *c, const struct judged *j, const stru
 		if (ended)
 			continue;
 		one = (struct verdict_errors){ 0 };
-		sum_errors(j, &v, first, last, &one);
-		if (verdict_left(c, j, l, one.start, one.end, &left, e) < 0)
-			return ERR_FAIL;
-		one.share *= fmax(0, 1 - left / one.n);
-		one.n -= fmin(left, one.n);
-		if (!(one.share >= l->factor * one.before) ||
-		    (left > 0 && one.share <= 100 * l->errors))
+		sum_errors(j, &x, &v, first, last, &one);
+		if (!(one.share >= l->factor * one.before))
 			continue;
 		n += one.n;
 		most.again++;

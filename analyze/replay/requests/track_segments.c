@@ -2,8 +2,7 @@
 /*
  * Arrival of bytes in the kernel, by connection and position in the stream. A segment says when its
  * bytes came and up to where the process had read then; receives go on from there. A byte arrives
- * with the first segment that contains it, also out of order; bytes that were received again do not
- * arrive again. Positions count modulo 2^32.
+ * once, with the first segment that contains it, also out of order. Positions count modulo 2^32.
  *
  * A receive is recorded when it returns: the position of a segment that comes while it runs counts
  * only for receives that are entered later. Heads have positions of their own, which replace it.
@@ -46,6 +45,7 @@ struct stream {
 	u32 seen;	/* the process had read up to here */
 	u64 seen_at;
 	u64 acked;	/* all that was written; 0: not since the last send */
+	bool unsure;	/* an ACK came while the last send ran, perhaps of one before it */
 	u64 released;	/* the end of what was written was held until then; 0: not since */
 	u64 opened;	/* the peer opened it; 0: before the recording, or not seen */
 	u64 first_read; /* the first receive returned */
@@ -92,11 +92,10 @@ static int stream_of(struct replay *r, struct stream **ret, u32 conn, struct err
 	*ret = s;
 	if (s || !conn || all->of.n >= SOCKET_LIMIT)
 		return 0;
-	s = idmap_add(&all->of, conn, sizeof(*s), SOCKET_LIMIT, "connections", e);
+	*ret = s = idmap_add(&all->of, conn, sizeof(*s), SOCKET_LIMIT, "connections", e);
 	if (!s)
 		return ERR_FAIL;
 	s->id = conn;
-	*ret = s;
 	return 0;
 }
 
@@ -291,7 +290,8 @@ static int segments_on_segment(struct replay *r, const struct record *rec, struc
 	if (ev->len)
 		arrived(r, s, ev->gap < 0 ? next : ev->pos, ev->pos + ev->len, rec->ts);
 	/* a mere ACK is recorded if it is of something new: one before was not of all */
-	if (!ev->unacked && (!s->acked || (!ev->len && !(ev->flags & ~SEGMENT_BACKLOG))))
+	if (!ev->unacked &&
+	    ((!s->acked && !s->unsure) || (!ev->len && !(ev->flags & ~SEGMENT_BACKLOG))))
 		s->acked = rec->ts;
 	if (ev->flags & SEGMENT_HELD)
 		s->released = rec->ts;
@@ -442,13 +442,14 @@ u64 segments_unread(struct replay *r, struct file *f)
 	return s->n ? s->pieces[s->first].ts : 0;
 }
 
-void segments_sent(struct replay *r, const struct file *f, u64 entry)
+void segments_sent(struct replay *r, const struct file *f, u64 entry, bool first)
 {
 	struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
 
 	if (!s)
 		return;
-	s->acked = s->acked < entry ? 0 : s->acked;
+	s->unsure = !first && s->acked >= entry;
+	s->acked = s->unsure || s->acked < entry ? 0 : s->acked;
 	s->released = 0;
 }
 
