@@ -41,6 +41,7 @@ struct datagrams {
 	u64 last_send; /* of an answer; 0: none yet */
 	u32 answered;  /* thread of that send */
 	u64 unknown;   /* receives of datagrams from peers that are not recorded */
+	u64 lost;      /* received, maybe of clients that wait: their events were lost */
 	bool dns;      /* an answer had the id of its question */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
 };
