@@ -209,7 +209,7 @@ static void choose(const struct units *u, const struct windows *w, struct compar
 	}
 	if (w->all) {
 		/* one wait may replace another */
-		c->replaced = w->waits && causes_windows(u, c);
+		c->replaced = w->waits && causes_windows(u, c) && causes_replaced(u, c);
 		c->basis = c->replaced ? BASIS_CHANGE : BASIS_ALL;
 		c->waits = w->waits && !c->replaced;
 		return;

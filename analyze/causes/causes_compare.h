@@ -71,6 +71,9 @@ struct comparison {
  */
 bool causes_windows(const struct units *u, struct comparison *c);
 
+/* A wait takes more time of a unit in the slow ones: shares rise also where others take less. */
+bool causes_replaced(const struct units *u, const struct comparison *c);
+
 /* Which units are slow, against which, and what they spend more time on. Excludes units that last
  * through all of it. */
 void causes_compare(struct units *u, const struct windows *w, struct comparison *ret);

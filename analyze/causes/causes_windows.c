@@ -214,6 +214,28 @@ static void say_limits(struct mix *m, const struct units *u, struct found_window
 				      (double)m->n - WINDOWS_LEAST);
 }
 
+bool causes_replaced(const struct units *u, const struct comparison *c)
+{
+	double n[2] = { 0 }, wall[2] = { 0 }, spent[2][N_CATEGORIES] = { 0 };
+	int b, i;
+
+	for (b = 0; b < UNIT_BLOCKS; b++) {
+		const struct unit_sums *s = &u->blocks[b].all;
+		bool slow = c->is_slow[b];
+
+		if (!slow && !c->is_usual[b])
+			continue;
+		n[slow] += s->n;
+		wall[slow] += s->wall;
+		for (i = 0; i < N_SPENT; i++)
+			spent[slow][category_of(i)] += s->spent[i];
+	}
+	for (i = 0; i < N_CATEGORIES; i++)
+		if (is_held(i) && spent[1][i] / n[1] - spent[0][i] / n[0] >= LEAST * wall[0] / n[0])
+			return true;
+	return false;
+}
+
 bool causes_windows(const struct units *u, struct comparison *c)
 {
 	static const struct mix none;

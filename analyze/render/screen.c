@@ -83,6 +83,7 @@ static int read_numbers(struct buf *b, sqlite3 *db, sqlite3_stmt *q, struct err 
 		buf_printf(b, e, " of ");
 		buf_fail(b, say_number(b, db, sqlite3_column_double(q, 11), "", e));
 	}
+	add_number(b, db, "ended early ", q, 15, "", e);
 	if (sqlite3_column_int64(q, 12) > 0)
 		add_number(b, db, "unanswered ", q, 12, "", e);
 	add_number(b, db, "busiest thread idle ", q, 9, "%", e);
@@ -98,7 +99,9 @@ static int read_verdict(struct screen *s, sqlite3 *db, s64 *ret_finding, struct 
 		&q, db, e,
 		"SELECT status, kind, subject_kind, subject, rate, p50, p99, max, errors, idle,"
 		" finding, iif(errors > read OR EXISTS (SELECT 1 FROM request x WHERE x.errors > 0 AND x.requests=0"
-		" AND x.service IN (SELECT id FROM service WHERE server=subject)), NULL, read), coalesce(unanswered, 0) + coalesce(due, 0), acked_p50, acked_p99 FROM verdict ORDER BY rank LIMIT 1",
+		" AND x.service IN (SELECT id FROM service WHERE server=subject)), NULL, read), coalesce(unanswered, 0) + coalesce(due, 0), acked_p50, acked_p99, (SELECT v.number FROM finding f JOIN"
+		" finding_value v ON v.finding=f.id AND v.name='n' WHERE f.id=verdict.finding AND f.kind GLOB"
+		" 'verdict_cut*') FROM verdict ORDER BY rank LIMIT 1",
 		"");
 
 	if (ret < 0)

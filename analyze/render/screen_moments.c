@@ -15,8 +15,9 @@ static const char pauses_sql[] =
 	"SELECT ts, dur, 'pause, ' || printf('%,d', victims) || ' waited', iif(request IS NULL, '',"
 	" coalesce((SELECT n.name || ' from ' FROM request q JOIN request_name n ON n.id=q.name"
 	" WHERE q.rowid=x.request), '') || " PEER
-	") FROM (SELECT *, request_ts AS read FROM pause WHERE server=?1 AND"
-	" 20 * dur >= (SELECT max(dur) FROM pause WHERE server=?1)"
+	") FROM (SELECT *, request_ts AS read FROM pause p WHERE server=?1 AND"
+	" 20 * dur >= (SELECT max(dur) FROM pause WHERE server=?1) AND (counts OR NOT EXISTS (SELECT 1 FROM"
+	" pause c WHERE c.counts AND c.server=?1 AND c.ts < p.ts + p.dur AND c.ts + c.dur > p.ts))"
 	" ORDER BY counts DESC, id LIMIT ?2) x";
 static const char requests_sql[] =
 	"SELECT ts, dur, coalesce((SELECT n.name FROM request_name n WHERE n.id=x.name),"

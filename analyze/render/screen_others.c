@@ -102,7 +102,7 @@ int screen_also(struct screen *s, sqlite3 *db, s64 finding, struct err *e)
 {
 	static const char sql[] =
 		"SELECT sentence(f.id) FROM finding f WHERE (kind IN (" SAID_ANYWAY ") OR"
-		" (?3 AND kind IN ('verdict_cut', 'verdict_errors', 'verdict_errors_name')))"
+		" (?3 AND kind IN ('verdict_cut', 'verdict_cut_own', 'verdict_errors', 'verdict_errors_name')))"
 		" AND id<>?2 AND subject_kind='server' AND subject=?1 ORDER BY id";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, db, e, sql, "iii", s->server, finding, (s64)s->problems);

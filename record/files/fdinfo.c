@@ -46,6 +46,18 @@ bool fdinfo_read(struct fdinfo *ret, u32 pid, u32 fd)
 	return fdinfo_parse(ret, text);
 }
 
+u64 fdinfo_map_bytes(int fd)
+{
+	char path[64], text[1024];
+	const char *bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (procfs_read(path, text, sizeof(text)) < 0)
+		return 0;
+	bytes = line_of(text, "memlock:");
+	return bytes ? strtoull(bytes, NULL, 10) : 0;
+}
+
 bool fdinfo_parse_mount(const char *line, u32 *mount, u32 *dev)
 {
 	unsigned int id, major, minor;

@@ -12,6 +12,9 @@ struct fdinfo {
 	u32 flags; /* as of open(2) */
 };
 
+/* What the kernel charges for a BPF map of ours, in bytes; 0: it does not say. */
+u64 fdinfo_map_bytes(int fd);
+
 /* Parses the text of /proc/PID/fdinfo/FD; false if it has no flags. */
 bool fdinfo_parse(struct fdinfo *ret, const char *text);
 

@@ -4,6 +4,8 @@
 
 #include "features.h"
 #include "format/shapes.h"
+#include "record/files/fdinfo.h"
+#include "record/pump/rings.h"
 #include "record/stacks/stacks.h"
 #include "shape_table.h"
 #include "tracepoints.h"
@@ -174,6 +176,19 @@ int probe_config_sizes(struct obsrec_bpf *skel, const struct options *o, const s
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && ret == 0; i++)
 		ret = bpf_map__set_max_entries(sizes[i].map, sizes[i].n);
+	return ret;
+}
+
+u64 probe_config_memory(struct bpf_object *object)
+{
+	const struct bpf_map *map;
+	u64 ret = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		if (bpf_map__fd(map) >= 0 && strcmp(bpf_map__name(map), RINGS_MAP) != 0)
+			ret += fdinfo_map_bytes(bpf_map__fd(map));
+	}
 	return ret;
 }
 

@@ -285,6 +285,7 @@ int probes_survey(struct feature ret[GROUP_MAX], struct err *e)
 void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 {
 	static const char *const names[] = { "function", "span", "mark" };
+	u64 maps = probe_config_memory(p->skel->obj);
 	int i;
 
 	programs_print(&p->programs, f);
@@ -296,8 +297,8 @@ void probes_plan(const struct probes *p, const struct options *o, FILE *f)
 	else
 		fprintf(f, "%-10s %u threads now\n", "targets", probes_targets(p));
 	fprintf(f, "%-10s %.1f MB: %d rings of %llu KB, %.1f MB of maps\n", "memory",
-		(p->n_rings * (double)o->ring + p->threads_size + p->counts_size) / 1e6, p->n_rings,
-		(unsigned long long)o->ring >> 10, (p->threads_size + p->counts_size) / 1e6);
+		(p->n_rings * o->ring + maps) / 1e6, p->n_rings, (unsigned long long)o->ring >> 10,
+		maps / 1e6);
 }
 
 struct ring *probes_rings(struct probes *p, int *ret_n)

@@ -47,7 +47,7 @@ int rings_choose(struct rings *r, int n, u64 size, bool stock, struct err *e)
 	if (stock || n * ring_stretch(size) > OWN_TOTAL_MAX || !kernel_swaps())
 		return 0;
 	/* an old kernel has a limit on the size of an element, which --ring may exceed */
-	r->map_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stretches", sizeof(u32), ring_stretch(size),
+	r->map_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, RINGS_MAP, sizeof(u32), ring_stretch(size),
 				   n, &opts);
 	r->own = r->map_fd >= 0;
 	return 0;
@@ -73,7 +73,7 @@ static int take_fetches_out(struct bpf_program *prog)
 
 int rings_prepare(const struct rings *r, struct bpf_object *obj, struct err *e)
 {
-	struct bpf_map *stretches = bpf_object__find_map_by_name(obj, "stretches");
+	struct bpf_map *stretches = bpf_object__find_map_by_name(obj, RINGS_MAP);
 	struct bpf_map *rings = bpf_object__find_map_by_name(obj, "rings");
 	struct bpf_program *prog;
 

@@ -6,6 +6,8 @@
 
 struct bpf_object;
 
+#define RINGS_MAP "stretches" /* of the own kind */
+
 struct rings {
 	struct ring *list; /* one a possible CPU */
 	int n;

@@ -67,7 +67,7 @@ says "doctor: JSON names the groups" "$(cat "$work/doctor")" '{"name":"pagecache
 is "--dry-run: exit status" $? 0
 says "--dry-run: hooks" "$(cat "$work/plan")" 'sched *\(tp_btf\|raw_tp\) *sched_switch'
 says "--dry-run: functions" "$(cat "$work/plan")" 'probed_outer at offset 0x'
-says "--dry-run: memory" "$(cat "$work/plan")" 'memory .* rings of 8192 KB'
+says "--dry-run: memory" "$(cat "$work/plan")" 'memory .* rings of 8192 KB, [1-9][0-9]*[.][0-9] MB of maps'
 is "--dry-run: nothing is written" "$(cd "$work" && ls | grep -c '^obs-.*\.obs$')" 0
 
 # under sudo the recording belongs to who called it

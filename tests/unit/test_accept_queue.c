@@ -328,6 +328,98 @@ static void a_server_that_never_accepts(void **state)
 	db_close(db);
 }
 
+static void accepted(struct text *x, long t, int tid, int from, int fd)
+{
+	text_line(x, "%ld %d syscall nr=accept4 fd=%d ret=%d dur=100", t, tid, from, fd);
+	text_line(x,
+		  "%ld %d fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=accepted socktype=1"
+		  " sport=80 dport=%d saddr=127.0.0.1 daddr=10.0.0.9",
+		  t, tid, fd, 2000 + fd, 50000 + fd);
+	text_line(x, "%ld %d syscall nr=fcntl fd=%d dur=100", t + 500, tid, fd);
+}
+
+/* Two sockets on one port; what accepts from the first leaves the CPU for good, in this state. */
+static sqlite3 *two_sockets(int state)
+{
+	struct text x = { 0 };
+	long next, idle = MS / 2;
+	int s, i;
+
+	head(&x);
+	text_line(&x, "@recorder\n3 101 thread pid=100 state=83");
+	for (i = 0; i < 2; i++)
+		text_line(&x,
+			  "32 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=listening"
+			  " socktype=1 sport=80",
+			  i ? 3 : 15, LISTENER + i);
+	for (s = 0; s < SECONDS; s++) {
+		next = (s + 1) * 1000 * MS;
+		text_line(&x, "@recorder\n%ld 0 accept_queue netns=1", x.t);
+		if (s >= FULL)
+			text_line(
+				&x,
+				"%ld 0 accept_queue netns=1 ino=%d queue=%d limit=99 family=2 port=80",
+				x.t + 2, LISTENER + 1, 2 * s);
+		text_line(&x, "@cpu 1");
+		if (s < FULL) {
+			text_line(&x, "%ld 0 waking target=101 context=1\n%ld 0 switch next=101",
+				  x.t + 500, x.t + 600);
+			accepted(&x, x.t + 2000, 101, 3, 20 + s);
+			if (s == FULL - 1 && state == 4)
+				text_line(&x,
+					  "%ld 300 signal_sent target=101 pid=100 number=19"
+					  " sender=300 comm=\"sh\"",
+					  x.t + 2900);
+			if (s < FULL - 1 || state)
+				text_line(&x, "%ld 101 switch next=0 state=%d", x.t + 3000,
+					  s < FULL - 1 ? 1 : state);
+		}
+		text_line(&x, "@cpu 0");
+		x.t += 1000;
+		wakes_for(&x, &idle, 5, 50000);
+		text_line(&x, "%ld 0 waking target=100 context=1\n%ld 0 switch next=100", x.t,
+			  x.t + 500);
+		accepted(&x, x.t + 2000, 100, 15, 40 + s);
+		idle = x.t + 4000;
+		text_line(&x, "%ld 100 switch next=0 state=1", idle);
+		x.t += 5 * MS;
+		for (i = 0; x.t < next - 60 * MS; i++)
+			wakes_for(&x, &idle, 5 + i % 3, 50000);
+		x.t = next;
+	}
+	text_line(
+		&x,
+		"@recorder\n%ld 0 accept_queue netns=1\n%ld 0 accept_queue netns=1 ino=%d queue=30"
+		" limit=99 family=2 port=80\n@cpu 0",
+		x.t, x.t + 2, LISTENER + 1);
+	x.t += 1000;
+	return judged(&x, NULL);
+}
+
+/* The other socket is accepted from until the end. */
+static void one_of_several_sockets(void **state)
+{
+	sqlite3 *db = two_sockets(4);
+	int i;
+
+	(void)state;
+	is_verdict(db, "problem", "connections");
+	is_number(db, FINDING_VALUE("verdict_unaccepted", "n", "v.number"), 30);
+	is_number(db, FINDING_VALUE("verdict_unaccepted", "thread", "v.id"), 101);
+	is_within(db, FINDING_VALUE("verdict_unaccepted", "start", "v.number"), 4.0e9, 4.1e9);
+	is_text(db, FINDING_VALUE("pause_stopped", "signal", "v.text"), "SIGSTOP");
+	is_number(
+		db,
+		"SELECT f.parent=v.finding FROM finding f, verdict v WHERE f.kind='pause_stopped'",
+		1);
+	db_close(db);
+	for (i = 0; i <= 2; i++) { /* it computes, or sleeps */
+		db = two_sockets(i);
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_unaccepted'", 0);
+		db_close(db);
+	}
+}
+
 static void counts_are_read_by_name(void **state)
 {
 	static const char text[] = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\n"
@@ -347,10 +439,15 @@ static void counts_are_read_by_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_full_accept_queue_is_a_problem),  T(what_only_looks_like_a_full_queue),
-		T(accept_fails_for_open_files),	      T(drops_of_the_first_interval_have_no_start),
-		T(counts_are_read_by_name),	      T(connections_wait_until_the_end),
-		T(other_queues_are_not_left_waiting), T(a_server_that_never_accepts),
+		T(a_full_accept_queue_is_a_problem),
+		T(what_only_looks_like_a_full_queue),
+		T(accept_fails_for_open_files),
+		T(drops_of_the_first_interval_have_no_start),
+		T(counts_are_read_by_name),
+		T(connections_wait_until_the_end),
+		T(other_queues_are_not_left_waiting),
+		T(a_server_that_never_accepts),
+		T(one_of_several_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,6 +197,63 @@ static void always(void **state)
 	later_by = 8 * POOL_MS;
 }
 
+/*
+ * Thread 100 accepts when 101 or 102 is free, and waits for that on a futex. From the middle on
+ * they take 25 ms per request, which is more than they can serve; or it is idle for no reason.
+ */
+static sqlite3 *handed_on(bool all_busy)
+{
+	struct pool_text lines = { 0 };
+	long free_at[2] = { 0 }, t, at, takes;
+	struct text x = { 0 };
+	sqlite3 *db;
+	int i, w;
+
+	asleep = POOL_MS / 2;
+	begin(&x);
+	text_line(&x, "@recorder\n32 102 thread pid=100 state=83 comm=\"server\"");
+	lines.v = calloc(POOL_LINES, sizeof(*lines.v));
+	for (i = 0; i < REQUESTS; i++) {
+		t = POOL_MS + i * every + i % 7 * 10000;
+		w = free_at[1] < free_at[0];
+		takes = (i >= REQUESTS / 2 && all_busy ? 25 : 5) * POOL_MS;
+		at = t + (i >= REQUESTS / 2 && !all_busy ? later_by : 10000);
+		at = free_at[w] > at ? free_at[w] : at;
+		free_at[w] = at + takes + 50000;
+		pool_line(&lines, t, "0 connection sock=%d ino=%d conn=%d family=2 side=1", i + 1,
+			  1000 + i, i + 1);
+		pool_line(&lines, t + 1, "0 segment conn=%d pos=0 len=20 unread=0", i + 1);
+		wakes_from(&lines, at, "futex");
+		accepts(&lines, i, at);
+		sleeps(&lines, at + 1000);
+		pool_line(&lines, at + 2000, "%d syscall nr=read fd=%d dur=500 ret=20", 101 + w,
+			  FIRST + i);
+		pool_line(&lines, at + 2000, "%d head conn=%d pos=0 len=20 name=1 requests=1",
+			  101 + w, i + 1);
+		pool_line(&lines, at + takes, "%d syscall nr=write fd=%d dur=500 ret=20", 101 + w,
+			  FIRST + i);
+	}
+	db = pool_loaded(&x, &lines, free_at[0] + every);
+	analysed(db, "pauses");
+	return analysed(db, "verdict");
+}
+
+/* What accepts waits for a thread of the pool: what these do is the cause. */
+static void all_threads_of_a_pool_come_first(void **state)
+{
+	sqlite3 *db = handed_on(true);
+
+	(void)state;
+	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problemslower");
+	is_number(db, FINDING_VALUE("verdict_pool", "threads", "v.number"), 2);
+	is_number(db, SAID, 0);
+	db_close(db);
+	db = handed_on(false);
+	is_number(db, SAID, 1);
+	is_text(db, FINDING_VALUE("verdict_accepts", "state", "v.text"), "waiting for a futex");
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +261,7 @@ int main(void)
 		cmocka_unit_test(it_slept_between_its_calls),
 		cmocka_unit_test(others_are_not),
 		cmocka_unit_test(always),
+		cmocka_unit_test(all_threads_of_a_pool_come_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

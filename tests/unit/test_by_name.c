@@ -52,12 +52,13 @@ static void next_to_it(struct text *x, bool stops)
 				  (to + 1) * MS + i % 2 * 1000, 8 + i % 2);
 }
 
-enum other { ALONE, ANOTHER, STOPS };
+enum other { ALONE, ANOTHER, STOPS, SOONER };
 
 /*
  * While /wait waits for its timer, /item is asked and answered; from this poll on, not at
  * all. late: while this one waits, an /item is read 150 ms before its answer. other: another
- * process of the server answers /item all the time.
+ * process of the server answers /item all the time. SOONER: one /wait of the first poll has an
+ * answer at once.
  */
 static sqlite3 *polled(int silent, int late, enum other other)
 {
@@ -97,11 +98,12 @@ static sqlite3 *polled(int silent, int late, enum other other)
 			  t - 5000);
 		text_line(&x, "%ld 100 syscall_args nr=epoll_wait arg0=4 arg3=200 dur=5000 ret=0",
 			  t - 3000);
-		text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200", t);
+		text_line(&x, "%ld 100 syscall nr=write fd=5 ret=9 count=9 dur=200",
+			  other == SOONER && !i ? from + 9000 : t);
 		text_line(&x, "%ld 100 syscall nr=write fd=7 ret=9 count=9 dur=200", t + 9000);
 		x.t = t + MS;
 	}
-	if (other)
+	if (other == ANOTHER || other == STOPS)
 		next_to_it(&x, other == STOPS);
 	return judged(&x, NULL);
 }
@@ -119,9 +121,15 @@ static void silences_between_late_answers_are_no_pauses(void **state)
 	db = polled(20, 22, ALONE);
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", 1);
 	db_close(db);
-	/* nothing says how long they take at other times */
-	db = polled(2, POLLS, ALONE);
+	/* nothing says how long they take at other times, but that they can have an answer sooner
+	 */
+	db = polled(2, POLLS, SOONER);
 	is_number(db, "SELECT count(*) FROM pause WHERE counts", POLLS - 2);
+	db_close(db);
+	/* none ever had one */
+	db = polled(2, POLLS, ALONE);
+	is_number(db, "SELECT count(*) FROM pause WHERE dur > 150000000", POLLS - 2);
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
 	db_close(db);
 }
 

@@ -265,6 +265,125 @@ static void logs_are_forgotten(void **state)
 	db_close(db);
 }
 
+#define MS 1000000L
+
+/* From 5 s on one of so many questions has no answer: every 20 ms one of another port. */
+struct dropped {
+	int of, before;	 /* 0: all have one; before: in the first half */
+	int ports;	 /* they are from so many in turn; 0: each from another */
+	bool parts,	 /* each in two datagrams */
+		none,	 /* nothing is ever sent */
+		budget,	 /* 10 of 20 have one then, and two before have none */
+		shared,	 /* another process has the socket as well */
+		several; /* by calls that move several, and of one the peer is not recorded */
+	long healed;	 /* ns: all are answered again; 0: never */
+};
+
+static void datagram(struct buf *x, struct dropped f, long t, int port, bool send)
+{
+	static const char *const calls[2][2] = { { "recvfrom", "sendto" },
+						 { "recvmmsg", "sendmmsg" } };
+	struct err e = { 0 };
+
+	if (!f.several || port != 40000 + 100)
+		buf_printf(x, &e, "%ld 100 datagram daddr=10.0.0.1 family=2 dport=%d\n", t, port);
+	buf_printf(x, &e, "%ld 100 syscall nr=%s fd=5 dur=50 ret=%d\n", t, calls[f.several][send],
+		   f.several ? 1 : 30);
+}
+
+static sqlite3 *dropped(struct dropped f)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	bool missed;
+	int i, of;
+	long t;
+
+	buf_printf(
+		&x, &e,
+		"@recorder\n0 0 info text=\"targets=all\"\n1 0 info text=\"groups=core,syscalls,requests\"\n"
+		"2 100 thread pid=100 state=83 comm=\"server\"\n3 102 thread pid=102 state=83\n"
+		"3 100 fd pid=100 fd=5 mode=0140000 ino=77 family=2 role=4 socktype=2 sport=53\n%s"
+		"10 0 info text=\"begin=10\"\n%ld 0 info text=\"stopped=%ld\"\n@cpu 0\n",
+		f.shared
+			? "3 102 fd pid=102 fd=5 mode=0140000 ino=77 family=2 role=4 socktype=2 sport=53\n"
+			: "",
+		10000 * MS, 10000 * MS);
+	for (i = 0; i < 480; i++) {
+		int port = 40000 + (f.ports ? i % f.ports : i);
+
+		t = (i + 1) * 20 * MS;
+		of = t < 5000 * MS ? f.before : f.healed && t >= f.healed ? 0 : f.of;
+		datagram(&x, f, t, port, false);
+		if (f.parts)
+			datagram(&x, f, t + 100000, port, false);
+		missed = !f.budget ? of && i % of == 0
+			 : i < 250 ? i == 239 || i == 249
+				   : i % 20 < 10;
+		if (!f.none && !missed)
+			datagram(&x, f, t + 200000, port, true);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+#define VERDICT		"SELECT status || ' ' || kind FROM verdict WHERE rank=1"
+#define QUESTIONS(what) FINDING_VALUE("verdict_datagrams", what, "v.number")
+
+static void questions_that_are_not_answered(void **state)
+{
+	sqlite3 *db = dropped((struct dropped){ .of = 2 });
+
+	(void)state;
+	is_text(db, VERDICT, "problem unanswered");
+	is_number(db, QUESTIONS("n"), 115);
+	is_number(db, QUESTIONS("of"), 230);
+	is_number(db, QUESTIONS("before"), 250);
+	is_within(db, QUESTIONS("start"), 4990 * MS, 5030 * MS);
+	is_null(db, QUESTIONS("end"));
+	is_within(db, QUESTIONS("asked"), 46, 50);
+	is_within(db, QUESTIONS("sent"), 23, 25);
+	is_within(db, QUESTIONS("sent_before"), 49, 51);
+	is_number(db, "SELECT unanswered FROM verdict", 115);
+	is_within(db, "SELECT rate FROM verdict", 47.5, 48.5); /* what was asked */
+	db_close(db);
+	db = dropped((struct dropped){ .of = 2, .healed = 7000 * MS });
+	is_within(db, QUESTIONS("end"), 6900 * MS, 7000 * MS);
+	db_close(db);
+	/* from the first on that has no longer gaps than the later ones */
+	db = dropped((struct dropped){ .budget = true });
+	is_number(db, QUESTIONS("n"), 112);
+	is_within(db, QUESTIONS("start"), 4799 * MS, 4801 * MS);
+	is_null(db, QUESTIONS("end")); /* the last have one, for no longer than others */
+	db_close(db);
+}
+
+static void datagrams_that_need_no_answer(void **state)
+{
+	static const struct dropped others[] = {
+		{ .of = 0 },
+		{ .of = 2, .before = 2 },
+		{ .of = 2, .before = 10 },
+		{ .of = 2, .ports = 1 }, /* the next one 20 ms later; 80 ms */
+		{ .of = 2, .ports = 4 },
+		{ .parts = true },
+		{ .none = true },
+		{ .of = 2, .shared = true },
+		{ .of = 2, .several = true }, /* one has no peer */
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		sqlite3 *db = dropped(others[i]);
+
+		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_datagrams'", 0);
+		is_number(db, "SELECT count(*) FROM verdict WHERE status='problem'", 0);
+		if (others[i].none)
+			is_number(db, "SELECT count(*) FROM question_unanswered", 0);
+		db_close(db);
+	}
+}
+
 #define DNS(ts, nr, address, port, head, n)                                                \
 #ts " 100 datagram daddr=10.0.0." #address " family=2 dport=" #port " head=" #head \
 	    "\n" CALL(ts, 100, nr, n)
@@ -449,6 +568,8 @@ int main(void)
 		T(who_answers_nothing),
 		T(when_it_was_asked),
 		T(an_answer_may_be_of_an_unknown_peer),
+		T(questions_that_are_not_answered),
+		T(datagrams_that_need_no_answer),
 		T(answers_of_dns_have_a_code),
 		T(a_server_of_dns_that_fails),
 		T(heads_of_dns),

@@ -76,6 +76,28 @@ static void a_wait_that_replaces_another_is_the_cause(void **state)
 	is(judged(script_play(&mixed, "all", end, NULL), NULL), "unchanged", "wait", "disk all");
 }
 
+static long disk_then_idle(struct script *s, long t)
+{
+	t = slow_disk(s, t) + 1000;
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	script_timer(s, 0, 100, t + 700000);
+	script_line(s, 0, "%ld 100 syscall_args nr=epoll_wait arg0=4 dur=702000 ret=1", t + 703000);
+	return t + 704000;
+}
+
+/* From the middle on they are idle for longer: before, the share of the disk is larger, no time. */
+static void a_larger_share_of_less_time_replaces_nothing(void **state)
+{
+	struct script s = { 0 };
+	long i, end = BEGIN + REQUESTS * (long)PERIOD;
+
+	(void)state;
+	for (i = 0; i < REQUESTS; i++)
+		script_request(&s, BEGIN + i * PERIOD,
+			       i < REQUESTS / 2 ? slow_disk : disk_then_idle);
+	is(judged(script_play(&s, "all", end, NULL), NULL), "unchanged", "wait", "disk all");
+}
+
 /* The finding has the part, the latency and the largest wait. */
 static void the_wait_has_its_numbers(void **state)
 {
@@ -235,6 +257,7 @@ int main(void)
 		T(waits_from_the_first_request_on),
 		T(a_few_stalls_are_no_level),
 		T(a_wait_that_replaces_another_is_the_cause),
+		T(a_larger_share_of_less_time_replaces_nothing),
 		T(the_wait_has_its_numbers),
 		T(other_levels_are_healthy),
 		T(the_cost_of_one_name),

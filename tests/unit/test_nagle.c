@@ -231,6 +231,67 @@ static void what_is_sent_again_is_not(void **state)
 	db_close(db);
 }
 
+/* ACKs that came before the send returned: the next request, much later, brings no news. */
+static void an_ack_within_the_send_is_not_late(void **state)
+{
+	struct way way = { 1, -100, 1, 300 * MS, .waits = false };
+	sqlite3 *db = answered(&way, &way, NULL);
+
+	(void)state;
+	is_number(db, "SELECT count(acked) FROM request", 700);
+	is_number(db, "SELECT max(acked) FROM request", 0);
+	db_close(db);
+	/* one of what was sent before, and a later one */
+	way = (struct way){ 2, -150 * US, 1, 300 * MS, .waits = false };
+	db = answered(&way, &way, NULL);
+	is_number(db, "SELECT count(acked) FROM request", 699);
+	is_within(db, "SELECT min(acked) FROM request", 299e6, 301e6);
+	db_close(db);
+}
+
+/* Connections with one answer each, acknowledged 1 to 1.6 s later: with so many bytes. */
+static sqlite3 *acked_later(int len)
+{
+	struct text x = { 0 };
+	int i, fd;
+
+	head_of(&x, 120);
+	for (i = 0; i < 120; i++)
+		text_line(&x, "40 0 connection sock=%d ino=%d conn=%d family=2 side=1", i + 1,
+			  1005 + i, i + 1);
+	for (i = 0; i < 120; i++, x.t += 5 * MS) {
+		fd = 5 + i;
+		text_line(&x, "%ld 0 segment conn=%d pos=0 len=29 written=0 unacked=0", x.t, i + 1);
+		text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200", x.t + 4000,
+			  fd);
+		text_line(&x, "%ld 100 syscall nr=write fd=%d ret=900 count=900 dur=200", x.t + MS,
+			  fd);
+	}
+	x.t += 1000 * MS;
+	for (i = 0; i < 120; i++, x.t += 10 * MS) {
+		text_line(&x, "%ld 0 segment conn=%d pos=29 len=%d written=900 unacked=0", x.t,
+			  i + 1, len);
+		if (len)
+			text_line(&x, "%ld 100 syscall nr=read fd=%d ret=29 count=99 dur=200",
+				  x.t + 4000, 5 + i);
+	}
+	return judged(&x, NULL);
+}
+
+/* Nor does it say when it could have come. */
+static void a_request_without_an_answer_brings_the_ack(void **state)
+{
+	sqlite3 *db = acked_later(0);
+
+	(void)state;
+	is_within(db, "SELECT acked_p99 FROM verdict", 1500e6, 2500e6);
+	db_close(db);
+	db = acked_later(29);
+	is_within(db, "SELECT count(acked) FROM request", 119, 120);
+	is_number(db, "SELECT acked_p50 NOT NULL FROM verdict", 0);
+	db_close(db);
+}
+
 #define LEFT(name) FINDING_VALUE("verdict_nagle_left", name, "v.number")
 
 /* Recorded: the latency ends when the last part leaves. */
@@ -321,6 +382,8 @@ int main(void)
 		cmocka_unit_test(a_recorder_that_marks_them_decides),
 		cmocka_unit_test(clients_that_have_the_answer_are_not),
 		cmocka_unit_test(what_is_sent_again_is_not),
+		cmocka_unit_test(an_ack_within_the_send_is_not_late),
+		cmocka_unit_test(a_request_without_an_answer_brings_the_ack),
 		cmocka_unit_test(what_is_recorded_is_latency),
 		cmocka_unit_test(what_begins_later_is_a_change),
 		cmocka_unit_test(a_late_ack_is_no_latency),

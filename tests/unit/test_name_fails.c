@@ -244,25 +244,36 @@ static void errors_that_end_connections(void **state)
  */
 struct cut {
 	int bytes;
-	bool kept,	 /* the connection is */
-		fresh,	 /* it is of one request */
-		alone,	 /* the connection to the upstream is open */
-		failing, /* a tenth of other requests reports errors */
-		slow,	 /* complete answers take longer */
-		ring;
-	int left;	  /* the client closed it first, the server reads this */
-	const char *call; /* by this call */
+	bool kept,	    /* the connection is */
+		fresh,	    /* it is of one request */
+		alone,	    /* the connection to the upstream is open */
+		failing,    /* a tenth of other requests reports errors */
+		slow,	    /* complete answers take longer */
+		ring, some, /* of the connections are kept */
+		whole,	    /* these have complete answers */
+		longer,	    /* the requests are then: they ask for the close */
+		held;	    /* it is closed 1.6 s later, with another one to the upstream */
+	int left;	    /* the client closed it first, the server reads this */
+	const char *call;   /* by this call */
 };
+
+#define UPSTREAM 200 /* first fd of those that are closed with one of a client */
 
 static void begin_cut(struct buf *x, struct cut f)
 {
 	struct err e = { 0 };
+	int k;
 
 	begin_host(x);
 	begin_more(x);
 	buf_printf(x, &e,
 		   "@recorder\n5 100 fd pid=100 fd=90 mode=0140000 ino=190 family=2 role=3"
 		   " socktype=1 sport=5000 dport=90 daddr=10.0.0.90\n");
+	for (k = 0; k < 2 * MORE && f.held; k++)
+		buf_printf(x, &e,
+			   "5 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2 role=3 socktype=1"
+			   " sport=%d dport=90 daddr=10.0.0.90\n",
+			   UPSTREAM + k, 1000 + k, 6000 + k);
 	if (f.ring)
 		buf_printf(x, &e, "5 100 fd pid=100 fd=91 path=\"anon_inode:[io_uring]\"\n");
 	buf_printf(x, &e, "@cpu 0\n");
@@ -276,6 +287,22 @@ static int connection_of(struct cut f, int k, bool late)
 	return MORE_FIRST + (late ? 2 + k % 9 : k % 2);
 }
 
+/* Those that the server holds for 1.6 s. */
+static void close_held(struct buf *x, long *due, long t)
+{
+	struct err e = { 0 };
+	int conn;
+
+	for (conn = 0; conn <= OTHER_PORT; conn++) {
+		if (!due[conn] || due[conn] > t)
+			continue;
+		due[conn] = 0;
+		buf_printf(x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", t - 2000,
+			   UPSTREAM + conn);
+		buf_printf(x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", t - 1000, conn);
+	}
+}
+
 static void end_of_cut(struct buf *x, struct cut f, int conn, long end, bool late)
 {
 	struct err e = { 0 };
@@ -284,21 +311,23 @@ static void end_of_cut(struct buf *x, struct cut f, int conn, long end, bool lat
 	if (late && f.call)
 		buf_printf(x, &e, "%ld 101 syscall nr=%s fd=%d dur=%ld ret=%d\n", end + MS, f.call,
 			   conn, MS + 50000, f.left);
-	if (late && !f.kept)
+	if (late && !f.kept && !f.held && !(f.some && conn % 3 == 0))
 		buf_printf(x, &e, "%ld 100 syscall nr=close fd=%d dur=1\n", end + 2 * MS, conn);
 }
 
 static sqlite3 *cut(struct cut f)
 {
-	long t, end, at[OTHER_PORT] = { 0 };
+	long t, end, at[OTHER_PORT + 1] = { 0 }, due[OTHER_PORT + 1] = { 0 };
 	struct buf x = { 0 };
 	struct err e = { 0 };
-	int i = 0, conn, late;
+	int i = 0, conn, late, len;
 
 	begin_cut(&x, f);
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
 		late = t >= 5000 * MS;
 		end = t + (late ? 100000 : f.slow ? 8 * MS : 3 * MS); /* it is faster then */
+		len = late && f.longer ? 29 : 10;
+		close_held(&x, due, t);
 		if (i % 40 != 5 || i / 40 >= 2 * (MORE - 1)) {
 			ask(&x, 1 + i % 2, 100, t, t + 10000, t + 100000 + i % 7 * 1000);
 			if (f.failing && i % 10 == 0)
@@ -306,16 +335,18 @@ static sqlite3 *cut(struct cut f)
 			continue;
 		}
 		conn = connection_of(f, i / 40, late);
-		buf_printf(&x, &e, "%ld 0 segment conn=%d pos=%ld len=10 unread=0\n", t, conn,
-			   at[conn] += 10);
-		buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=10\n", t + 10000, conn);
-		buf_printf(&x, &e, "%ld 100 head conn=%d pos=%ld len=10 name=3 requests=1\n",
-			   t + 10000, conn, at[conn]);
+		due[conn] = late && f.held ? t + 1600 * MS : 0;
+		buf_printf(&x, &e, "%ld 0 segment conn=%d pos=%ld len=%d unread=0\n", t, conn,
+			   at[conn] += 10, len);
+		buf_printf(&x, &e, "%ld 100 syscall nr=read fd=%d dur=1 ret=%d\n", t + 10000, conn,
+			   len);
+		buf_printf(&x, &e, "%ld 100 head conn=%d pos=%ld len=%d name=3 requests=1\n",
+			   t + 10000, conn, at[conn], len);
 		if (!f.alone)
 			buf_printf(&x, &e, "%ld 100 syscall nr=read fd=90 dur=1 ret=0\n",
 				   t + 50000);
 		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=%d\n", end, conn,
-			   late ? f.bytes : 20000);
+			   late && !(f.whole && conn % 3 == 0) ? f.bytes : 20000);
 		end_of_cut(&x, f, conn, end, late);
 	}
 	return analysed(loaded_buf(&x), NULL);
@@ -348,6 +379,37 @@ static void answers_that_end_early(void **state)
 	db_close(db);
 }
 
+/* No upstream closed its connection: all answers of the name, and none before. */
+static void answers_that_the_server_ends(void **state)
+{
+	static const struct cut f = { .bytes = 7000, .alone = true },
+				held = { .bytes = 7000, .alone = true, .held = true };
+	sqlite3 *db = cut(f);
+
+	(void)state;
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, VALUE("verdict_cut_own", "n"), 9);
+	is_number(db, VALUE("verdict_cut_own", "of"), 9);
+	is_number(db, VALUE("verdict_cut_own", "cut"), 7000);
+	is_within(db, VALUE("verdict_cut_own", "start"), 5000 * MS, 5500 * MS);
+	is_within(db, VALUE("verdict_cut_own", "wait"), 0, 5 * MS);
+	is_number(db,
+		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		  " f.kind='verdict_cut_own' AND v.name='upstream' AND v.kind='upstream'",
+		  0);
+	db_close(db);
+	db = cut(held);
+	is_text(db, VERDICT, "problem errors");
+	is_number(db, VALUE("verdict_cut_own", "n"), 8); /* the last is still open */
+	is_number(db, VALUE("verdict_cut_own", "of"), 8);
+	is_within(db, VALUE("verdict_cut_own", "wait"), 1595 * MS, 1615 * MS);
+	is_number(db,
+		  "SELECT count(*) FROM finding f JOIN finding_value v ON v.finding=f.id WHERE"
+		  " f.kind='verdict_cut_own' AND v.name='upstream' AND v.kind='upstream'",
+		  1);
+	db_close(db);
+}
+
 static void answers_that_need_not_end_early(void **state)
 {
 	static const struct cut others[] = {
@@ -356,7 +418,12 @@ static void answers_that_need_not_end_early(void **state)
 		{ .bytes = 7000, .call = "read", .left = -104 },
 		{ .bytes = 7000, .call = "getsockopt" },
 		{ .bytes = 7000, .fresh = true },
-		{ .bytes = 7000, .alone = true },
+		{ .bytes = 7000, .alone = true, .longer = true },
+		{ .bytes = 7000, .alone = true, .some = true },
+		{ .bytes = 7000, .alone = true, .some = true, .whole = true },
+		{ .bytes = 7000, .alone = true, .call = "read" },
+		{ .bytes = 7000, .alone = true, .fresh = true },
+		{ .bytes = 19000, .alone = true },
 		{ .bytes = 7000, .ring = true },
 		{ .bytes = 19000 },
 	};
@@ -368,7 +435,7 @@ static void answers_that_need_not_end_early(void **state)
 	db_close(db);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		db = cut(others[i]);
-		is_number(db, "SELECT count(*) FROM finding WHERE kind='verdict_cut'", 0);
+		is_number(db, "SELECT count(*) FROM finding WHERE kind GLOB 'verdict_cut*'", 0);
 		db_close(db);
 	}
 	db = cut((struct cut){ .bytes = 7000, .failing = true });
@@ -383,7 +450,7 @@ int main(void)
 		T(all_of_a_name_fail_since),	    T(what_takes_long_began_before_its_end),
 		T(all_of_a_name_fail_always),	    T(errors_that_end_connections),
 		T(who_may_hold_the_lock),	    T(answers_that_end_early),
-		T(answers_that_need_not_end_early),
+		T(answers_that_need_not_end_early), T(answers_that_the_server_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

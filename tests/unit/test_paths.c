@@ -182,6 +182,31 @@ static void the_callee_that_has_it_is_named(void **state)
 	first_is(few_of_baseline(40), "self", NULL, NOT_ADDED);
 }
 
+static long unseen; /* when a request begins whose thread is not seen to run again */
+
+/* As reports, but for the one that is not seen: it has more samples than all others, in parse. */
+static long reports_but_for_one(struct script *s, long t)
+{
+	int i;
+
+	if (t / PERIOD != unseen / PERIOD)
+		return reports(s, t);
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t);
+	for (i = 0; i < 100; i++)
+		sample(s, t + 1000 + 10000 * i, 3, 5000000);
+	script_line(s, 0, "%ld 100 switch next=0 state=1", t + 1500000);
+	script_timer(s, 0, 100, t + 1900000);
+	return t + 2000000;
+}
+
+static void a_request_whose_time_is_not_known_has_no_part(void **state)
+{
+	(void)state;
+	unseen = BEGIN + 150 * (long)PERIOD;
+	first_is(requests(reports_but_for_one, false), "self", NULL,
+		 "path='serve > report > push' AND path_part > 0.95");
+}
+
 /* The same profile in both: each request takes longer. What it runs then is not called added. */
 static void the_same_profile_of_dearer_requests_is_named(void **state)
 {
@@ -333,6 +358,7 @@ int main(void)
 		cmocka_unit_test(a_function_of_several_callers_is_named),
 		cmocka_unit_test(a_function_of_a_script_is_one_by_all_its_callers),
 		cmocka_unit_test(the_callee_that_has_it_is_named),
+		cmocka_unit_test(a_request_whose_time_is_not_known_has_no_part),
 		cmocka_unit_test(the_same_profile_of_dearer_requests_is_named),
 		cmocka_unit_test(the_root_of_dearer_requests_is_not_named),
 		cmocka_unit_test(a_thread_that_waits_elsewhere_has_a_shorter_root),

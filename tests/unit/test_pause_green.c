@@ -110,12 +110,84 @@ static void others_wait_themselves(void **state)
 	}
 }
 
+static void exchange(struct text *x, int fd, long dur)
+{
+	text_line(x, "%ld 100 syscall nr=write fd=%d ret=20 count=20 dur=200", x->t, fd);
+	x->t += dur;
+	text_line(x, "%ld 100 syscall nr=read fd=%d ret=20 count=99 dur=200", x->t, fd);
+	x->t += MS;
+}
+
+/*
+ * 100 asks two other servers, one of them after long: both answered before. Then it reads a
+ * request, asks them again, and sleeps until the recording ends, or they answer at once.
+ */
+static sqlite3 *asks_others(long longest, bool answer, const char *change)
+{
+	struct text x = { 0 };
+	int fd;
+
+	head(&x);
+	for (fd = 20; fd < 22; fd++)
+		text_line(&x,
+			  "@recorder\n25 100 fd pid=100 fd=%d mode=0140000 ino=%d family=2"
+			  " role=connected socktype=1 sport=%d dport=%d saddr=127.0.0.1"
+			  " daddr=127.0.0.1\n@cpu 0",
+			  fd, fd, 33000 + fd, 9302 + fd);
+	many(&x, 100, 600, MS);
+	exchange(&x, 20, MS);
+	exchange(&x, 21, longest);
+	many(&x, 100, 50, MS);
+	wakes(&x);
+	text_line(&x, "%ld 100 syscall nr=read fd=6 ret=29 count=99 dur=200", x.t + 5000);
+	x.t += 10000;
+	for (fd = 20; fd < 22; fd++) {
+		text_line(&x, "%ld 100 syscall nr=write fd=%d ret=20 count=20 dur=200", x.t, fd);
+		x.t += 1000;
+		if (answer)
+			text_line(&x, "%ld 100 syscall nr=read fd=%d ret=20 count=99 dur=200", x.t,
+				  fd);
+		x.t += 1000;
+	}
+	stays(&x, "futex", -1, 101);
+	text_line(&x, "@recorder\n%ld 0 info text=\"stopped=%ld\"", x.t, x.t);
+	return analysed(analysed(changed(loaded_buf(&x.b), change), "pauses"), "verdict");
+}
+
+#define SILENT(what, value) FINDING_VALUE("pause_silent", what, value)
+
+/* No thread says what the request waits for: the servers that answer nothing since are named. */
+static void other_servers_that_answer_nothing(void **state)
+{
+	static const char none[] = "SELECT count(*) FROM finding WHERE kind='pause_silent'";
+	sqlite3 *db = asks_others(MS, false, GREEN);
+
+	(void)state;
+	is_text(db, "SELECT status || kind FROM verdict WHERE rank=1", "problempauses");
+	is_number(db, SILENT("n", "v.number"), 2);
+	is_text(db, SILENT("address", "v.text"), "127.0.0.1:9322");
+	is_text(db, SILENT("second", "v.text"), "127.0.0.1:9323");
+	db_close(db);
+	db = asks_others(400 * MS, false, GREEN); /* one may answer later */
+	is_number(db, SILENT("n", "v.number"), 1);
+	is_text(db, SILENT("address", "v.text"), "127.0.0.1:9322");
+	db_close(db);
+	db = asks_others(MS, true, GREEN);
+	is_number(db, none, 0);
+	db_close(db);
+	/* they never answered, as what takes metrics */
+	db = asks_others(MS, false, GREEN "; DELETE FROM upstream");
+	is_number(db, none, 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_thread_that_works_is_named),
 		T(threads_without_work_say_nothing),
 		T(others_wait_themselves),
+		T(other_servers_that_answer_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

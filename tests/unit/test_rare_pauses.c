@@ -8,6 +8,7 @@
 #include "tests/lib/judging.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define CYCLES 60
 
@@ -181,12 +182,51 @@ static void random_waits_do_not(void **state)
 	}
 }
 
+/* Two requests of a name wait until the recording ends. */
+static sqlite3 *hangs(int name)
+{
+	struct text x = { 0 };
+	char facts[300];
+	int i;
+
+	srand(3);
+	head_of(&x, 5);
+	text_line(&x, "@recorder\n34 0 request_name id=1 protocol=1 name=\"GET /\"\n"
+		      "34 0 request_name id=2 protocol=1 name=\"GET /events\"\n"
+		      "35 0 connection sock=5 ino=1005 conn=5 family=2 sport=80 dport=40000"
+		      " side=1 saddr=127.0.0.1 daddr=10.0.0.9\n@cpu 0");
+	for (i = 0; i < 2 * CYCLES; i++)
+		cycle(&x, i, (70 + rand() % 20) * MS, WITH_NAME, false);
+	snprintf(
+		facts, sizeof(facts),
+		"INSERT INTO unanswered(ts, read, pid, tid, fd, service, client, name, answered)"
+		" SELECT %ld + i, %ld, 100, 100, 5 + i, 1, 0, %d, 1 FROM (SELECT 0 AS i UNION SELECT 1)",
+		x.t, x.t + 1000, name);
+	x.t += 1500 * MS;
+	return judged(&x, facts);
+}
+
+static void a_hang_at_the_end_counts(void **state)
+{
+	sqlite3 *db = hangs(1);
+
+	(void)state;
+	is_verdict(db, "problem", "pauses");
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 1);
+	is_within(db, "SELECT dur FROM pause WHERE counts", 1499e6, 1501e6);
+	db_close(db);
+	/* they never had an answer */
+	db = hangs(2);
+	is_number(db, "SELECT count(*) FROM pause WHERE counts", 0);
+	db_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_far_longer_pause_counts),	  T(a_longer_pause_of_few_requests_does_not),
 		T(what_an_arrival_ends_does_not), T(what_did_not_wait_for_an_arrival_counts),
-		T(random_waits_do_not),
+		T(random_waits_do_not),		  T(a_hang_at_the_end_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

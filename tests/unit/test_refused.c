@@ -70,6 +70,61 @@ static void answers_that_cannot_be_written_are_errors(void **state)
 }
 
 /*
+ * Each 100 ms an answer in two parts to a client that closes its connection before the second, next
+ * to as many complete ones, from a time on: ns to the first part, and to the second, which fails;
+ * of the others, to the second.
+ */
+static sqlite3 *aborted(long first, long second, long complete, long from)
+{
+	struct buf x = { 0 };
+	struct err e = { 0 };
+	long t;
+	int i = 0;
+
+	begin_host(&x);
+	buf_printf(&x, &e,
+		   "@recorder\n4 0 request_name id=9 protocol=1 name=\"GET /big\"\n@cpu 0\n");
+	for (t = 20 * MS; t < (SECONDS * 1000 - 300) * MS; t += 50 * MS, i++) {
+		bool bad = i % 2 && t >= from;
+		long begins = bad ? first : 200000, ends = bad ? second : complete;
+
+		buf_printf(&x, &e,
+			   "%ld 100 fd pid=100 fd=20 mode=0140000 ino=%d family=2 role=2 socktype=1"
+			   " sport=80 dport=9 daddr=10.0.0.9\n"
+			   "%ld 100 syscall nr=read fd=20 dur=1 ret=10\n"
+			   "%ld 100 head conn=99 pos=10 len=10 name=9 requests=1\n"
+			   "%ld 100 syscall nr=write fd=20 dur=1 ret=10\n"
+			   "%ld 100 syscall nr=write fd=20 dur=1 ret=%d\n"
+			   "%ld 100 syscall nr=close fd=20 dur=1 ret=0\n",
+			   t, 2000 + i, t, t, t + begins, t + ends, bad ? -32 : 10,
+			   t + ends + 1000);
+	}
+	return analysed(loaded_buf(&x), NULL);
+}
+
+static void clients_that_leave_without_a_wait_are_no_errors(void **state)
+{
+	sqlite3 *db = aborted(200000, 300000, 900000, 0);
+
+	(void)state;
+	is_text(db, VERDICT, "none ");
+	is_within(db, "SELECT errors FROM verdict", 90, 100);
+	is_number(db, "SELECT count(*) FROM request_error WHERE first_after=199999", 97);
+	db_close(db);
+	/* more of them since a time */
+	db = aborted(200000, 300000, 900000, 5000 * MS);
+	is_text(db, VERDICT, "none ");
+	db_close(db);
+	/* the first part came late, or the second one never */
+	db = aborted(5 * MS, 5 * MS + 300000, 8 * MS, 0);
+	is_text(db, VERDICT, "problem errors");
+	db_close(db);
+	db = aborted(200000, 5 * MS, 900000, 0);
+	is_text(db, VERDICT, "problem errors");
+	db_close(db);
+}
+
+/*
  * The last answers of 20 connections cannot be written, or report an error. All of the server's
  * connections are closed then, or others are used until the end.
  */
@@ -294,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(answers_that_cannot_be_written_are_errors),
+		T(clients_that_leave_without_a_wait_are_no_errors),
 		T(clients_that_end_are_no_errors),
 		T(refused_logins_are_errors),
 		T(clients_that_give_up_are_not_hidden),

@@ -35,9 +35,12 @@ int verdict_errors_say(struct analysis_ctx *c, const struct judged *j, enum seve
 		VALUE_NUMBER("cut", m->cut > 0 ? m->cut : NAN, "bytes"),
 		VALUE_NUMBER("complete", m->cut > 0 ? m->complete : NAN, "bytes"),
 		VALUE_MAYBE("upstream", upstream, m->upstream),
+		VALUE_NUMBER("kept", m->kept > 0 ? m->kept : NAN, ""),
+		VALUE_NUMBER("wait", m->kept > 0 ? m->waited : NAN, "ns"),
 		{ 0 },
 	};
-	enum finding_kind kind = m->cut > 0   ? FINDING_verdict_cut
+	enum finding_kind kind = m->kept > 0  ? FINDING_verdict_cut_own
+				 : m->cut > 0 ? FINDING_verdict_cut
 				 : m->refused ? FINDING_verdict_refused
 				 : named      ? FINDING_verdict_errors_name
 					      : FINDING_verdict_errors;

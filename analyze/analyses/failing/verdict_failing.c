@@ -9,6 +9,8 @@
 #include "verdict_failing.h"
 
 #include "own_errors.h"
+#include "surely.h"
+#include "verdict_left.h"
 
 #include "analyze/analyses/verdict/verdict_name_fails.h"
 #include "analyze/store/error_names.h"
@@ -16,27 +18,9 @@
 
 #include <string.h>
 
-#define FAILED_LEAST 5 /* fewer are no share */
-#define MOST_LOGINS  0.5
-#define MOST_GONE    0.5 /* of the requests that were read */
-#define OUTLASTS     2
-#define Z_95	     1.96
-
-/* The lower end of the 95 % interval (Wilson) of a share. */
-static double surely(double k, double n)
-{
-	double p = k / n, z = Z_95;
-
-	if (k > n || n <= 0)
-		return n > 0 ? 1 : 0;
-	return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) /
-	       (1 + z * z / n);
-}
-
-static bool is_share(double k, double n, double limit)
-{
-	return k >= FAILED_LEAST && surely(k, n) > limit;
-}
+#define MOST_LOGINS 0.5
+#define MOST_GONE   0.5 /* of the requests that were read */
+#define OUTLASTS    2
 
 static bool is_problem_share(const struct verdict_errors *m)
 {
@@ -107,21 +91,25 @@ static int read_shares(struct analysis_ctx *c, const struct judged *j, const str
 
 /*
  * Of the most frequent code, the name with more than half of them. Clients that end leave answers
- * that cannot be written: where all connections are closed, the last of them are none.
+ * that cannot be written: where all connections are closed, the last of them are none. Nor are
+ * those whose clients left without a wait.
  */
 static int read_always(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 		       struct err *e)
 {
 	static const char sql[] =
-		"WITH x AS MATERIALIZED (SELECT protocol, status, coalesce(code, 0) AS code, coalesce(name, 0)"
+		"WITH " LEFT_WITH
+		", x AS MATERIALIZED (SELECT protocol, status, coalesce(code, 0) AS code, coalesce(name, 0)"
 		" AS name, count(*) AS n, min(ts) AS first, max(ts) AS last FROM request_error WHERE service IN"
-		" " SERVICES_OF
-		" AND (status<>0 OR ts < ?2) GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
+		" " SERVICES_OF " AND (status<>0 OR ts < ?2) AND NOT " LEFT_ALONE
+		" GROUP BY 1, 2, 3, 4) SELECT protocol, status, coalesce((SELECT k.code FROM"
 		" request_code k WHERE k.id=x.code), ''), sum(n), min(first), max(last), CASE WHEN 2 * max(n) >"
 		" sum(n) THEN name ELSE 0 END FROM x GROUP BY protocol, status, code";
 	struct own_errors o = { 0 };
 	double end = j->ends > 0 ? j->ends - START_NS : INFINITY;
-	int i, chosen = 0, ret = db_each(c->db, e, take_code, &o, sql, "id", j->about.id, end);
+	int i, chosen = 0,
+	       ret = db_each(c->db, e, take_code, &o, sql, "iddd", j->about.id, end, l->latency,
+			     l->factor);
 
 	if (ret == 0)
 		ret = read_shares(c, j, l, &o, e);
@@ -247,6 +235,8 @@ int verdict_failing_read(struct analysis_ctx *c, struct judged *j, const struct 
 		ret = verdict_outage_read(c, j, l, e);
 	if (ret == 0)
 		ret = verdict_unserved_read(c, j, l, e);
+	if (ret == 0)
+		ret = verdict_datagrams_read(c, j, l, e);
 	if (ret == 0 && j->kind != VERDICT_hang && !(j->more.n > 0) && !fails_always(j, l))
 		ret = verdict_cut(c, j, l, &j->more, e);
 	return ret;
@@ -304,6 +294,11 @@ void verdict_failing(struct judged *j, const struct limits *l)
 	else if (open && is_problem_share(&j->gone)) {
 		is_problem(j, VERDICT_unanswered, j->gone.start, j->gone.end, j->gone.n);
 		j->gave_up = true;
+	} else if (j->datagrams.n > 0 &&
+		   (open || outlasts(j, j->datagrams.start, j->datagrams.end))) {
+		is_problem(j, VERDICT_unanswered, j->datagrams.start, j->datagrams.end,
+			   j->datagrams.n);
+		j->datagrams.first = true;
 	}
 }
 
@@ -427,7 +422,9 @@ int verdict_failing_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 	else if (j->kind == VERDICT_ended)
 		ret = j->outage.first ? verdict_outage_say(c, j, e) : say_ended(c, j, e);
 	else if (j->kind == VERDICT_unanswered)
-		ret = j->gave_up ? say_gone(c, j, e) : say_closed(c, j, e);
+		ret = j->datagrams.first ? verdict_datagrams_say(c, j, e)
+		      : j->gave_up	 ? say_gone(c, j, e)
+					 : say_closed(c, j, e);
 	else if (!(j->more.n > 0) || j->more.refused)
 		ret = j->always.of_name ? verdict_name_server_say(c, j, e) : say_always(c, j, e);
 	if (ret == 0)

@@ -60,6 +60,10 @@ int verdict_calls_explain(struct analysis_ctx *c, const struct judged *j, bool *
 /* verdict_files.c: under j->finding, files that could be opened until the errors began. */
 int verdict_files_say(struct analysis_ctx *c, const struct judged *j, struct err *e);
 
+/* verdict_sizes.c: under j->finding, requests of its name that fail, larger than all others. */
+int verdict_sizes_say(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
+		      struct err *e);
+
 /* verdict_open_files.c: under j->finding, what a process had open at the limit. */
 int verdict_open_files_say(struct analysis_ctx *c, const struct judged *j, s64 pid, s64 ts,
 			   struct err *e);
@@ -79,6 +83,13 @@ int verdict_replicas_say(struct analysis_ctx *c, const struct judged *j, struct 
 int verdict_unserved_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
 			  struct err *e);
 int verdict_unserved_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+
+/*
+ * verdict_datagrams.c: datagrams without an answer: fills questions, and adds them to the rate.
+ */
+int verdict_datagrams_read(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			   struct err *e);
+int verdict_datagrams_say(struct analysis_ctx *c, struct judged *j, struct err *e);
 
 /*
  * verdict_turned.c: new connections that are answered and closed without a read: fills turned, of

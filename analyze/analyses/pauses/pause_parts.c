@@ -8,6 +8,7 @@
 
 #define PAUSES_OF_PARTS 200
 #define PART_REQUESTS	100 /* fewer have no p99 */
+#define NEARLY_ALL	0.9 /* of a pause */
 #define NAMES_LIMIT	(PARTS_MOST * 2)
 
 static u64 key_of(u32 server, s64 name)
@@ -184,6 +185,29 @@ static int longest_first(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
+static bool matters(const struct pause *part)
+{
+	return part->several && part->end - part->start >= SHORT_PAUSE && part->usual > 0;
+}
+
+/*
+ * Others were answered in the middle of a pause of this name: then those that a pause of the whole
+ * server covers may be of the name as well, while no other request came.
+ */
+static bool is_cut(const struct pause_parts *p, const struct pause *of)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_v; i++) {
+		const struct pause *o = &p->v[i];
+
+		if (of->name && o->name == of->name && o->server == of->server && matters(o) &&
+		    (double)o->covered < NEARLY_ALL * (double)(o->end - o->start))
+			return true;
+	}
+	return false;
+}
+
 void parts_choose(struct pause_parts *p, const struct pause *v, size_t n)
 {
 	size_t i, kept = 0;
@@ -194,12 +218,14 @@ void parts_choose(struct pause_parts *p, const struct pause *v, size_t n)
 			if (p->of[slot].outside.n >= PART_REQUESTS)
 				p->v[i].usual = verdict_quantile(&p->of[slot].outside, 0.99);
 	qsort(p->v, p->n_v, sizeof(*p->v), longest_first);
+	for (i = 0; i < p->n_v; i++)
+		p->v[i].covered = covered(&p->v[i], v, n);
+	for (i = 0; i < p->n_v; i++)
+		p->v[i].cut = is_cut(p, &p->v[i]);
 	for (i = 0; i < p->n_v; i++) {
 		const struct pause *of = &p->v[i];
-		bool drop = !of->several || of->end - of->start < SHORT_PAUSE || !(of->usual > 0) ||
-			    2 * covered(of, v, n) > of->end - of->start;
 
-		if (!drop)
+		if (matters(of) && (of->cut || 2 * of->covered <= of->end - of->start))
 			p->v[kept++] = *of;
 	}
 	p->n_v = kept;

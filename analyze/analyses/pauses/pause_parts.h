@@ -45,7 +45,8 @@ void parts_wait(struct pause_parts *p, u32 server, const struct row_request *row
 
 /*
  * Drops those in which one connection waited, or that a pause of the whole server (v, n) covers by
- * more than half. Sets column usual.
+ * more than half, unless others were answered in the middle of such a pause of the same name. Sets
+ * column usual.
  */
 void parts_choose(struct pause_parts *p, const struct pause *v, size_t n);
 

@@ -132,6 +132,8 @@ int pause_recycled_put(struct analysis_ctx *c, const struct judged *j, s64 pid, 
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
 /* The signal that stopped the thread. */
 int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e);
+/* pause_silent.c: where nothing else was said: other servers that answered nothing in it. */
+int pause_silent_put(struct analysis_ctx *c, const struct judged *j, struct err *e);
 /* pause_calls.c: the same: the calls on one file that are most of the pauses. */
 int pause_calls_put(struct analysis_ctx *c, const struct judged *j, bool *ret_said, struct err *e);
 /* pause_others.c: how many other threads with a request did the same as that of the pause. */

@@ -288,6 +288,8 @@ int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e)
 		ret = pause_asks(c, j, &p.upstream, p.partner, e);
 	if (ret == 0)
 		ret = say_pause_end(c, j, &p, e);
+	if (ret == 0)
+		ret = pause_silent_put(c, j, e);
 	pause_did_free(&p);
 	return ret;
 }

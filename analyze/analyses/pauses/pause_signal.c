@@ -81,19 +81,15 @@ static int put_stopped(struct analysis_ctx *c, const struct judged *j, sqlite3_s
 	return put(c, j, FINDING_pause_stopped, values, e);
 }
 
-/* Of the longest pause of j. Returns 1 if there is such a signal. */
-static int put_first(struct analysis_ctx *c, const struct judged *j, s64 tid, const char *sql,
-		     int (*put_row)(struct analysis_ctx *, const struct judged *, sqlite3_stmt *,
-				    struct err *),
-		     struct err *e)
-{
-	const struct judged_pause *p = judged_longest(j);
-	sqlite3_stmt *q;
-	int got, ret;
+typedef int put_fn(struct analysis_ctx *, const struct judged *, sqlite3_stmt *, struct err *);
 
-	if (!p)
-		return 0;
-	ret = db_query(&q, c->db, e, sql, "iii", tid, p->start, p->end);
+/* Returns 1 if there is such a signal. */
+static int put_first(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,
+		     const char *sql, put_fn *put_row, struct err *e)
+{
+	sqlite3_stmt *q;
+	int got, ret = db_query(&q, c->db, e, sql, "iii", tid, from, to);
+
 	if (ret < 0)
 		return ret;
 	got = db_step(q, e);
@@ -104,10 +100,22 @@ static int put_first(struct analysis_ctx *c, const struct judged *j, s64 tid, co
 
 int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
 {
-	return put_first(c, j, tid, opened, put_signal, e);
+	const struct judged_pause *p = judged_longest(j);
+
+	return p ? put_first(c, j, tid, p->start, p->end, opened, put_signal, e) : 0;
 }
 
 int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
 {
-	return put_first(c, j, tid, stops, put_stopped, e);
+	const struct judged_pause *p = judged_longest(j);
+
+	return p ? put_first(c, j, tid, p->start, p->end, stops, put_stopped, e) : 0;
+}
+
+int pause_stopped_then(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,
+		       struct err *e)
+{
+	int ret = put_first(c, j, tid, from, to, stops, put_stopped, e);
+
+	return ret < 0 ? ret : 0;
 }

@@ -21,6 +21,8 @@ struct pause {
 	s64 connection;		       /* of the first that waited */
 	bool several;		       /* connections that waited */
 	bool stall;		       /* of some requests of its name: pause_stalls.h */
+	s64 covered;		       /* ns of a part, by one pause of the whole server */
+	bool cut;		       /* others are answered in one of its name */
 	double usual;		       /* ns, p99 of a part outside its pauses; 0: not known */
 	s64 pid, tid;
 	s64 request, request_ts, request_dur; /* request 0: none was read */

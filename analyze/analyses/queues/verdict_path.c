@@ -3,7 +3,8 @@
  * Where answers wait below the socket, as in a narrow link, only the ACK shows it. The least time
  * to the ACK of a client and a name is their way and size. An ACK that the next request brings may
  * have come as late as the client asked: it is left out. A client that has the whole answer delays
- * its ACK by 40 ms. What is later by a pause that counts waited on the path.
+ * its ACK by 40 ms, or more if it acknowledges more slowly. What is later by a pause that counts
+ * waited on the path.
  */
 #include "analyze/store/db.h"
 #include "verdict_queues.h"
@@ -33,11 +34,13 @@ int verdict_path(struct analysis_ctx *c, struct judged *j, const struct limits *
 		"SELECT count(*) FROM (SELECT 1 FROM request WHERE acked > ?2 AND NOT lossy AND NOT paced AND"
 		" service IN (SELECT id FROM service WHERE server=?1) LIMIT 1)";
 	static const char sql[] =
-		"WITH b AS (SELECT dur + queued AS took, acked, client, name, lossy, paced, lead(ts - queued) OVER"
-		" (PARTITION BY pid, fd ORDER BY ts) - ts - dur AS next FROM request WHERE service IN (SELECT id"
-		" FROM service WHERE server=?1)) SELECT took + acked, acked - min(acked) OVER (PARTITION BY client,"
+		"WITH s AS MATERIALIZED (SELECT id FROM service WHERE server=?1), r AS (SELECT pid, fd, ts, ts - queued AS"
+		" came, dur, queued, acked, client, name, lossy, paced FROM request WHERE service IN s UNION ALL SELECT"
+		" pid, fd, ts, ts, 0, 0, NULL, client, name, 0, 0 FROM (SELECT ts, pid, fd, service, client, name FROM"
+		" unanswered UNION ALL SELECT ts, pid, fd, service, client, name FROM request_closed) WHERE service IN s), b AS (SELECT *, dur + queued AS took, lead(came) OVER"
+		" (PARTITION BY pid, fd ORDER BY ts) - ts - dur AS next FROM r) SELECT took + acked, acked - min(acked) OVER (PARTITION BY client,"
 		" name) FROM b WHERE NOT lossy AND NOT paced AND acked NOT NULL AND coalesce(next > acked, 1)";
-	double late = ACK_DELAYED + l->pause;
+	double late = ACK_LATEST + l->pause;
 	struct path p = { 0 };
 	s64 any = 0;
 	int ret;

@@ -6,11 +6,12 @@
 int verdict_queues(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		   struct err *e)
 {
+	/* what accepts may wait for a thread of the pool: so all that have requests come first */
 	static int (*const of[])(struct analysis_ctx *, const struct judged *,
 				 const struct verdict_when *, const struct limits *,
-				 struct err *) = { verdict_accepts, verdict_kept_then,
-						   verdict_pool,    verdict_parts,
-						   verdict_held,    verdict_connections,
+				 struct err *) = { verdict_pool,      verdict_accepts,
+						   verdict_kept_then, verdict_parts,
+						   verdict_held,      verdict_connections,
 						   verdict_offload };
 	struct verdict_when w;
 	int ret = j->about.kind == SUBJECT_server ? verdict_paced(c, j, e) : 0;

@@ -8,10 +8,11 @@
 
 #include "analyze/analyses/verdict/verdict.h"
 
-#define POOL_ALWAYS 98.0 /* %, of the time without a free worker, as of a saturated thread */
-#define SIDE_MOST   0.5	 /* of the latency, or of what was added to it */
-#define ACK_DELAYED 40e6 /* ns: TCP_DELACK_MIN of the kernel */
-#define ACK_TICK    12e6 /* the timer's, at 100 ticks per second, and a round trip */
+#define POOL_ALWAYS 98.0  /* %, of the time without a free worker, as of a saturated thread */
+#define SIDE_MOST   0.5	  /* of the latency, or of what was added to it */
+#define ACK_DELAYED 40e6  /* ns: TCP_DELACK_MIN of the kernel */
+#define ACK_LATEST  200e6 /* ns: TCP_DELACK_MAX */
+#define ACK_TICK    12e6  /* the timer's, at 100 ticks per second, and a round trip */
 
 /* When that happened which the verdict is about: in order, without overlap. */
 struct verdict_when {

@@ -3,10 +3,12 @@
  * Connections that are still in the accept queue when the recording ends, while the thread that
  * accepted those before is idle in epoll: it does not ask for new ones, as an event loop does at
  * its limit of connections. No request shows them. Between readings of the queue that all have
- * some, none was accepted, and the queue did not shrink: no other process accepts from it. Not so
- * if accept failed (verdict_unserved.c); one that was accepted in the end is in
- * verdict_accepts.c. With too few requests for a verdict, or no server at all, what did not accept
- * need not be idle: it may be starting, or have other work.
+ * some, none was accepted, and the queue did not shrink: no other process accepts from it. Where
+ * several sockets listen on the port (SO_REUSEPORT), each has a queue of its own, and a process
+ * that is stopped leaves it to fill while others accept from theirs. Not so if accept failed
+ * (verdict_unserved.c); one that was accepted in the end is in verdict_accepts.c. With too few
+ * requests for a verdict, or no server at all, what did not accept need not be idle: it may be
+ * starting, or have other work.
  */
 #include "accept_calls.h"
 #include "verdict_queues.h"
@@ -18,12 +20,12 @@
 #define MOSTLY 0.5 /* of the time without accept */
 
 /* ?1 a server, or -pid: its listening sockets, and connections on its port. */
-#define OWN                                                                                             \
-	"own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1 UNION SELECT -?1 WHERE ?1 < 0),"  \
-	" p AS MATERIALIZED (SELECT port FROM server WHERE id=?1 UNION SELECT port FROM fd WHERE"       \
-	" role='listening' AND pid=-?1), l AS MATERIALIZED (SELECT"                                     \
-	" ino FROM fd WHERE role='listening' AND ino > 0 AND end IS NULL AND port IN (SELECT port FROM" \
-	" p) AND pid IN (SELECT pid FROM own)), a AS MATERIALIZED (SELECT pid, fd, remote, ts, end"     \
+#define OWN                                                                                                      \
+	"own AS MATERIALIZED (SELECT pid FROM service WHERE server=?1 UNION SELECT -?1 WHERE ?1 < 0),"           \
+	" p AS MATERIALIZED (SELECT port FROM server WHERE id=?1 UNION SELECT port FROM fd WHERE"                \
+	" role='listening' AND pid=-?1), l AS MATERIALIZED (SELECT"                                              \
+	" ino, pid, fd FROM fd WHERE role='listening' AND ino > 0 AND end IS NULL AND port IN (SELECT port FROM" \
+	" p) AND pid IN (SELECT pid FROM own)), a AS MATERIALIZED (SELECT pid, fd, remote, ts, end"              \
 	" FROM fd WHERE role='accepted' AND port IN (SELECT port FROM p))"
 
 static int on_queue(void *arg, sqlite3_stmt *q, struct err *e)
@@ -39,38 +41,54 @@ static int on_queue(void *arg, sqlite3_stmt *q, struct err *e)
 		.pid = sqlite3_column_int64(q, 4),
 		.fd = sqlite3_column_int64(q, 5),
 		.port = sqlite3_column_int64(q, 6),
+		.own = sqlite3_column_int(q, 7),
 	};
 	return 0;
 }
 
-/* Readings without a gap until the end, after the last connection that was accepted. */
+/* Readings without a gap until the end, after the last connection that was accepted: of several
+ * sockets, from that one. */
 static int read_queue(struct verdict_unaccepted *u, struct analysis_ctx *c, const struct judged *j,
 		      struct err *e)
 {
 	static const char sql[] =
 		"WITH " OWN
-		", last AS MATERIALIZED (SELECT max(ts) AS ts, pid, fd FROM a WHERE pid IN"
-		" (SELECT pid FROM own)), r AS (SELECT q.ts, q.dur, q.ino, q.queue, q.port, lag(q.queue, 1, 0) OVER w"
-		" AS before, max(q.ts) OVER (PARTITION BY q.ino) AS newest FROM accept_queue q WHERE q.ts +"
-		" q.dur > coalesce((SELECT max(ts) FROM a), 0) AND q.ino IN (SELECT ino FROM l) WINDOW w AS (PARTITION BY"
-		" q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), coalesce(last.ts, 0), pid, fd, port"
-		" FROM r, last GROUP BY ino HAVING min(queue) > 0 AND min(queue - before) >= 0 AND total(dur) >= max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >="
+		", i AS MATERIALIZED (SELECT l.ino, max(s.ts + s.dur) AS ts, l.pid, s.ret AS fd FROM syscall s"
+		" CROSS JOIN thread t ON t.tid=s.tid CROSS JOIN l ON l.pid=t.pid AND l.fd=s.fd WHERE s.ret >= 0 AND s.nr"
+		" IN (SELECT nr FROM syscall_name WHERE name IN ('accept', 'accept4')) AND (SELECT min(ino)<>max(ino)"
+		" FROM l) GROUP BY l.ino), last AS MATERIALIZED (SELECT ino, ts, ts AS any, pid, fd, 1 AS own FROM i UNION"
+		" ALL SELECT NULL, max(ts), (SELECT max(ts) FROM a), pid, fd, 0 FROM a WHERE pid IN (SELECT pid FROM own)"
+		" AND NOT EXISTS (SELECT 1 FROM i)), r AS (SELECT q.ts, q.dur, q.ino, q.queue, q.port, lag(q.queue, 1, 0) OVER w"
+		" AS before, last.ts AS since, last.pid, last.fd, last.own FROM accept_queue q JOIN last ON coalesce(last.ino,"
+		" q.ino)=q.ino WHERE q.ts + q.dur > coalesce(any, 0) AND q.ino IN (SELECT ino FROM l) WINDOW w AS"
+		" (PARTITION BY q.ino ORDER BY q.ts)) SELECT max(queue), min(r.ts + dur), max(r.ts + dur), coalesce(since, 0),"
+		" pid, fd, port, own FROM r GROUP BY ino HAVING min(queue) > 0 AND min(queue - before) >= 0 AND total(dur) >= max(r.ts + dur) - min(r.ts) AND max(r.ts + dur) >="
 		" (SELECT max(ts + dur) FROM accept_queue WHERE ino IS NULL) ORDER BY 1 LIMIT 1";
 
 	return db_each(c->db, e, on_queue, u, sql, "i",
 		       j->about.kind == SUBJECT_server ? j->about.id : -j->about.id);
 }
 
-/* Of the thread that accepted last: how long it was idle since. */
+static int take_idle(void *arg, sqlite3_stmt *q, struct err *e)
+{
+	struct verdict_unaccepted *u = arg;
+
+	(void)e;
+	u->idle = sqlite3_column_double(q, 0);
+	u->stopped = sqlite3_column_double(q, 1);
+	return 0;
+}
+
+/* Of the thread that accepted last: how long it was idle since, or stopped. */
 static int read_idle(struct verdict_unaccepted *u, struct analysis_ctx *c, const struct judged *j,
 		     struct err *e)
 {
 	static const char sql[] =
-		"SELECT CAST(total(min(ts + dur, ?3) - max(ts, ?2)) AS INT) FROM thread_state WHERE tid=?1 AND"
-		" state=state_id('poll') AND nr IN (SELECT nr FROM syscall_name WHERE name IN ('epoll_wait',"
-		" 'epoll_pwait', 'epoll_pwait2')) AND ts < ?3 AND ts + dur > ?2";
+		"SELECT total(ns) FILTER (WHERE state=state_id('poll') AND nr IN (SELECT nr FROM syscall_name WHERE name"
+		" IN ('epoll_wait', 'epoll_pwait', 'epoll_pwait2'))), total(ns) FILTER (WHERE state=state_id('stopped'))"
+		" FROM (SELECT state, nr, min(ts + dur, ?3) - max(ts, ?2) AS ns FROM thread_state WHERE tid=?1 AND ts"
+		" < ?3 AND ts + dur > ?2)";
 	struct accept_calls calls = { 0 };
-	s64 idle = 0;
 	int ret = accept_calls_read(&calls, c->db, j->about.id, e);
 
 	if (ret == 0) {
@@ -79,8 +97,7 @@ static int read_idle(struct verdict_unaccepted *u, struct analysis_ctx *c, const
 			u->tid = 0;
 	}
 	if (ret == 0 && u->tid)
-		ret = db_int(c->db, &idle, e, sql, "idd", u->tid, u->start, u->end);
-	u->idle = (double)idle;
+		ret = db_each(c->db, e, take_idle, u, sql, "idd", u->tid, u->start, u->end);
 	accept_calls_free(&calls);
 	return ret;
 }
@@ -118,6 +135,7 @@ int verdict_unaccepted(struct analysis_ctx *c, struct judged *j, const struct li
 {
 	struct verdict_unaccepted *u = &j->unaccepted;
 	bool few = j->status == STATUS_UNKNOWN && j->kind == VERDICT_requests;
+	double least;
 	int ret;
 
 	if (j->unserved.n > 0 ||
@@ -131,7 +149,9 @@ int verdict_unaccepted(struct analysis_ctx *c, struct judged *j, const struct li
 		ret = read_idle(u, c, j, e);
 	if (ret == 0 && u->idle > 0)
 		ret = read_clients(u, c, j, e);
-	if (ret < 0 || (!few && (u->idle < MOSTLY * (u->end - u->start) || u->clients < 2)))
+	least = MOSTLY * (u->end - u->start);
+	u->halted = u->stopped >= least;
+	if (ret < 0 || (!few && !u->halted && (u->idle < least || u->clients < 2)))
 		u->n = 0;
 	if (ret < 0 || !(u->n > 0))
 		return ret;
@@ -176,6 +196,7 @@ int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err 
 	char port[16];
 	const struct value values[] = {
 		VALUE_NUMBER("start", u->start > 0 ? u->start : NAN, "at"),
+		VALUE_MAYBE("thread", thread, u->own ? u->tid : 0),
 		VALUE_NUMBER("duration", u->start > 0 ? NAN : (double)c->duration, "ns"),
 		VALUE_TEXT("port", u->clients > 0 ? NULL : port),
 		VALUE_NUMBER("first", u->first, "at"),
@@ -195,5 +216,7 @@ int verdict_unaccepted_say(struct analysis_ctx *c, struct judged *j, struct err 
 	ret = finding_put(c->db, c->analysis->name, &f, &j->finding, e);
 	if (ret < 0)
 		return ret;
+	if (u->halted)
+		return pause_stopped_then(c, j, u->tid, (s64)u->start, (s64)u->end, e);
 	return u->clients > 0 ? put_clients(c, j, e) : verdict_hang_threads(c, j, e);
 }

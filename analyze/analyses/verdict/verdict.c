@@ -297,18 +297,19 @@ static int judge(struct analysis_ctx *c, struct judged *j, const struct limits *
 
 static int put_row(struct analysis_ctx *c, const struct judged *j, int rank, struct err *e)
 {
-	return db_insert(c->db, TABLE_verdict, e,
-			 "isissddii"
-			 "ddddddddd"
-			 "iiiidddddiisidd",
-			 (s64)rank, subject_names[j->about.kind], j->about.id,
-			 status_names[j->status], verdict_kinds[j->kind].name, verdict_since(j),
-			 j->end, c->duration, (s64)j->requests, j->rate, j->p50, j->p99,
-			 j->p99_outside, j->max, j->errors, j->read,
-			 isnan(j->read) ? NAN : j->closed.n, j->idle, (s64)j->counted,
-			 (s64)j->paused, (s64)j->pause_max, (s64)j->waited, j->slow, j->baseline,
-			 j->ratio, j->ratio_low, j->ratio_high, (s64)j->n, j->finding, c->verdict,
-			 j->due, j->acked_p50, j->acked_p99);
+	return db_insert(
+		c->db, TABLE_verdict, e,
+		"isissddii"
+		"ddddddddd"
+		"iiiidddddiisidd",
+		(s64)rank, subject_names[j->about.kind], j->about.id, status_names[j->status],
+		verdict_kinds[j->kind].name, verdict_since(j), j->end, c->duration,
+		(s64)j->requests, j->rate, j->p50, j->p99, j->p99_outside, j->max, j->errors,
+		j->read,
+		isnan(j->read) && !(j->datagrams.all > 0) ? NAN : j->closed.n + j->datagrams.all,
+		j->idle, (s64)j->counted, (s64)j->paused, (s64)j->pause_max, (s64)j->waited,
+		j->slow, j->baseline, j->ratio, j->ratio_low, j->ratio_high, (s64)j->n, j->finding,
+		c->verdict, j->due, j->acked_p50, j->acked_p99);
 }
 
 static int put_numbers(struct analysis_ctx *c, const struct judged *j, struct err *e)

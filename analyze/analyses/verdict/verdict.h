@@ -127,7 +127,10 @@ struct judged_pause {
 	double part_usual;  /* ns, p99 of a part outside its pauses */
 	double part_waited; /* ns */
 	bool stall;	    /* of some requests of its name */
+	s64 harmed;	    /* the one name of requests that waited unusually long; 0: not known */
+	s64 passing[2]; /* two names of requests that came before its end, and took as usual; 0 */
 };
+#define HARMED_SEVERAL (-1)
 
 /* Of the requests that wait, those whose clients did not send all that they announced. */
 struct verdict_missing {
@@ -186,6 +189,7 @@ struct judged {
 	struct verdict_errors gone;   /* whose clients gave up */
 	double gone_after;	      /* ns, the longest */
 	bool gave_up;		      /* they are the problem */
+	struct verdict_datagrams datagrams;
 	struct verdict_crash crash;
 	struct verdict_unserved unserved;
 	struct verdict_unaccepted unaccepted;
@@ -429,6 +433,9 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 int verdict_unmatched(struct analysis_ctx *c, struct err *e);
 /* pause_say.c: under j->finding, what the threads did in the pauses that count. */
 int verdict_pause_say(struct analysis_ctx *c, struct judged *j, struct err *e);
+/* pause_signal.c: under j->finding, the signal that stopped the thread from..to, for most of it. */
+int pause_stopped_then(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,
+		       struct err *e);
 /* verdict_idle_holder.c: under j->finding, the idle connection that may hold what requests that
  * fail for want of a lock wait for. */
 int verdict_idle_holder(struct analysis_ctx *c, struct judged *j, struct err *e);

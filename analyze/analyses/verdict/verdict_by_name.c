@@ -2,7 +2,8 @@
 /*
  * Pauses in which no request waited longer than others of its name do: while requests that are
  * answered late by design are waiting, as those of a long poll, no answer is due. Each that waits
- * for most of the pause must have a name, of which enough requests were answered at other times.
+ * for most of the pause must have a name, of which enough requests were answered at other times. A
+ * name of which none was ever answered within a short pause says nothing of pauses.
  */
 #include "verdict_pauses.h"
 
@@ -17,13 +18,19 @@
 #define MOSTLY	     0.5 /* of a pause */
 #define SHORTLY	     0.1
 
+/* The requests of a name that have an answer. */
+struct name_took {
+	struct hist outside; /* of pauses that count */
+	double n, quickest;
+};
+
 /* The pauses that count, of the whole server or of its parts, by time. */
 struct naming {
 	struct judged_pause **of;
 	bool *delays; /* one waited longer, or it is not known */
 	bool *touched;
 	int n;
-	struct idmap names; /* request_name.id -> struct hist: at other times */
+	struct idmap names; /* request_name.id -> struct name_took */
 	const struct limits *l;
 	bool judging; /* the second pass */
 };
@@ -43,11 +50,19 @@ static int first_after(const struct naming *x, double ts)
 	return low;
 }
 
-/* Than others of its name, or they are too few. */
-static bool is_longer(const struct hist *h, double ns, const struct limits *l)
+/* It was never answered sooner: that a request of it waits is no sign of a pause. */
+static bool is_never_quick(const struct name_took *t)
 {
-	double usual = h->n >= OTHERS_LEAST ? verdict_quantile(h, 0.5) : 0;
+	return t->outside.n < OTHERS_LEAST && t->quickest >= SHORT_PAUSE;
+}
 
+/* Than others of its name, or they are too few. */
+static bool is_longer(const struct name_took *t, double ns, const struct limits *l)
+{
+	double usual = t->outside.n >= OTHERS_LEAST ? verdict_quantile(&t->outside, 0.5) : 0;
+
+	if (is_never_quick(t) && t->n >= DUE_ANSWERS)
+		return false;
 	return ns > l->factor * usual && ns > l->latency + usual;
 }
 
@@ -57,20 +72,40 @@ static bool is_of(const struct judged_pause *p, s64 service, s64 name)
 	return (!p->service || p->service == service) && (!p->name || p->name == name);
 }
 
+static void add_harmed(struct judged_pause *p, s64 name)
+{
+	p->harmed = name > 0 && (!p->harmed || p->harmed == name) ? name : HARMED_SEVERAL;
+}
+
+/* It came in the pause and was answered as usual: that may have ended it. */
+static void add_passing(struct judged_pause *p, s64 name)
+{
+	if (!p->passing[0] || p->passing[0] == name)
+		p->passing[0] = name;
+	else
+		p->passing[1] = name;
+}
+
 /* What a request means for the pauses that it overlaps. */
 static void judge_waiting(struct naming *x, s64 service, s64 name, double from, double to)
 {
-	struct hist *h = name > 0 ? idmap_get(&x->names, (u64)name) : NULL;
+	const struct name_took *t = name > 0 ? idmap_get(&x->names, (u64)name) : NULL;
 	int i = first_after(x, from);
+	bool delayed;
 
 	for (; i < x->n && (double)x->of[i]->start < to; i++) {
 		double start = (double)x->of[i]->start, end = (double)x->of[i]->end;
 		double part = (fmin(to, end) - fmax(from, start)) / (end - start);
 
+		if (t && to >= end && !is_never_quick(t) && !is_longer(t, to - from, x->l))
+			add_passing(x->of[i], name);
 		if (part < SHORTLY || !is_of(x->of[i], service, name))
 			continue; /* it came shortly before the end, or to another part */
 		x->touched[i] |= part >= MOSTLY;
-		x->delays[i] |= h ? is_longer(h, to - from, x->l) : part >= MOSTLY;
+		delayed = t ? is_longer(t, to - from, x->l) : part >= MOSTLY;
+		x->delays[i] |= delayed;
+		if (delayed && !(t && is_never_quick(t)))
+			add_harmed(x->of[i], name);
 	}
 }
 
@@ -80,19 +115,21 @@ static int on_request(void *arg, s64 rowid, const void *request, struct err *e)
 	double from = (double)row->ts - row->queued, to = (double)(row->ts + row->dur);
 	struct naming *x = arg;
 	int i = first_after(x, from);
-	struct hist *h;
+	struct name_took *t;
 
 	(void)rowid;
 	if (x->judging)
 		judge_waiting(x, row->service, row->name, from, to);
-	if (x->judging || row->name <= 0 || (i < x->n && (double)x->of[i]->start < to))
+	if (x->judging || row->name <= 0)
 		return 0;
-	h = idmap_get(&x->names, (u64)row->name);
-	if (!h)
-		h = idmap_add(&x->names, (u64)row->name, sizeof(*h), TASK_LIMIT, "names", e);
-	if (!h)
+	t = idmap_get(&x->names, (u64)row->name);
+	if (!t)
+		t = idmap_add(&x->names, (u64)row->name, sizeof(*t), TASK_LIMIT, "names", e);
+	if (!t)
 		return ERR_FAIL;
-	hist_add(h, (u64)(to - from));
+	t->quickest = t->n++ > 0 ? fmin(t->quickest, to - from) : to - from;
+	if (i >= x->n || (double)x->of[i]->start >= to)
+		hist_add(&t->outside, (u64)(to - from));
 	return 0;
 }
 
@@ -125,7 +162,7 @@ int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limit
 {
 	struct naming x = { .l = l };
 	size_t at = 0;
-	struct hist *h;
+	struct name_took *t;
 	int i, ret = 0, some = 0;
 
 	x.of = calloc((size_t)j->n_pauses + 1, sizeof(*x.of));
@@ -134,8 +171,11 @@ int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limit
 	if (!x.of || !x.delays || !x.touched)
 		ret = err_set(e, ERR_FAIL, "out of memory for pauses");
 	for (i = 0; i < j->n_pauses && ret == 0; i++)
-		if (j->pauses[i].counts)
+		if (j->pauses[i].counts) {
+			j->pauses[i].harmed = j->pauses[i].passing[0] = 0;
+			j->pauses[i].passing[1] = 0;
 			x.of[x.n++] = &j->pauses[i];
+		}
 	if (ret == 0 && x.n)
 		ret = read_both(c, &x, j->about.id, e);
 	for (i = 0; i < x.n && ret >= 0; i++) {
@@ -145,8 +185,8 @@ int verdict_by_name(struct analysis_ctx *c, struct judged *j, const struct limit
 		x.of[i]->by_name = true;
 		some = 1;
 	}
-	while ((h = idmap_each(&x.names, &at)))
-		hist_free(h);
+	while ((t = idmap_each(&x.names, &at)))
+		hist_free(&t->outside);
 	idmap_free_all(&x.names);
 	free(x.of);
 	free(x.delays);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Answers that a proxy ends early, as its upstream closed its connection: the last answers of
- * connections that had others before, shorter, by the factor of the limits, than all answers of
- * their name after which the connection was kept. The client did not end it: from the first send on
- * the server received nothing there, and asked for no error. Within the request, its thread read
- * the end of a connection to the upstream. The server closes none after complete answers, as it
- * would when it ends. Of clients that open a connection per request nothing is known: they may ask
- * for it.
+ * Answers that end early: the last answers of connections that had others before, shorter, by the
+ * factor of the limits, than all answers of their name after which the connection was kept. The
+ * client did not end it: from the first send on the server received nothing there, and asked for no
+ * error. The server closes none after complete answers, as it would when it ends.
+ * Of a proxy, its upstream closed its connection: within the request, its thread read that end.
+ * Or the server itself ends all answers of a name since a moment: it kept no connection after one
+ * since, and its clients ask with as many bytes as before: none asks for the close. Then also the
+ * answers count that are the first of their connection, as clients open new ones. Without others,
+ * nothing is known of clients that open a connection per request: they may ask for it.
  */
+#include "upstream_ends.h"
 #include "verdict_name_fails.h"
 
 #include "analyze/analyses/queues/fd_rows.h"
@@ -17,7 +20,6 @@
 #include "analyze/store/db_idmap.h"
 #include "analyze/store/row_types.h"
 #include "format/errnos.h"
-#include "format/grow.h"
 #include "format/syscall.h"
 
 #include <stdlib.h>
@@ -28,38 +30,44 @@
 /* The last request of a connection, so far. */
 struct last_answer {
 	s64 before; /* answers on the connection before it */
-	s64 name, tid, ts, end, bytes, sends;
-	bool good, closed; /* closed: by the server, right after it */
+	s64 name, tid, ts, end, bytes, asked, sends;
+	bool good, closed; /* closed: by the server, right after it, or next to an upstream's */
 	bool unclear;	   /* the client may have ended it */
 	s64 upstream;	   /* fd.rowid of the connection whose end was read last; 0: none */
 	s64 remote;
 };
 
-struct cut_name {
-	double kept;	  /* answers after which the connection was kept */
-	double least;	  /* bytes of the shortest of them */
-	double due;	  /* DUE_ANSWERS of them had ended then */
-	double n, others; /* early: as said above; the client may have ended them */
-	double bytes, first, last;
+/* Answers that end early; follow: others on their connection; to: an upstream, closed with it. */
+struct early {
+	double n, others; /* others: the client may have ended them */
+	double bytes, first, last, waited, follow, to;
 };
 
-struct upstream_end {
-	s64 tid, ts, row, remote;
+struct cut_name {
+	double kept;	      /* answers after which the connection was kept */
+	double least;	      /* bytes of the shortest of them */
+	double asked[2];      /* bytes of their requests */
+	double newest;	      /* the last of them was asked then */
+	double due;	      /* DUE_ANSWERS of them had ended then */
+	struct early by, own; /* by its upstream; by the server */
 };
 
 struct cut {
 	const struct limits *l;
+	s64 duration;
 	struct fd_rows fds, upstreams;
 	struct idmap services, threads, ended;
 	struct idmap names;	/* those that are readable: struct cut_name */
 	struct last_answer *of; /* by the index in fds */
 	double from;		/* the first early answer arrived then */
 	const struct syscall_desc *option;
-	struct upstream_end *ends;
-	size_t n_ends;
-	bool full;     /* there are more: nothing is said */
-	double usual;  /* connections that are closed after complete answers */
-	s64 name, all; /* that is said; its answers that follow others */
+	struct upstream_ends ends;   /* that threads read */
+	struct upstream_ends closes; /* by the processes themselves */
+	double delay;		     /* ns, the longest from an answer to the server's close */
+	bool own;		     /* what is said: the server itself ends them */
+	bool full;		     /* there are more: nothing is said */
+	double usual;		     /* connections that are closed after complete answers */
+	s64 name, all;		     /* that is said; its answers that follow others */
 };
 
 static void is_kept(struct cut *x, const struct last_answer *a)
@@ -69,6 +77,9 @@ static void is_kept(struct cut *x, const struct last_answer *a)
 	if (!n)
 		return;
 	n->least = n->kept > 0 ? fmin(n->least, (double)a->bytes) : (double)a->bytes;
+	n->asked[0] = n->kept > 0 ? fmin(n->asked[0], (double)a->asked) : (double)a->asked;
+	n->asked[1] = fmax(n->asked[1], (double)a->asked);
+	n->newest = fmax(n->newest, (double)a->ts);
 	n->due = n->kept < DUE_ANSWERS ? fmax(n->due, (double)a->end) : n->due;
 	n->kept++;
 }
@@ -98,6 +109,7 @@ static int take_request(void *arg, s64 rowid, const void *request, struct err *e
 		.ts = row->ts,
 		.end = end,
 		.bytes = row->send_bytes,
+		.asked = row->recv_bytes,
 		.sends = row->first_send > row->ts ? row->first_send : row->ts + 1,
 		.good = !row->lossy && !row->errors && row->name > 0,
 	};
@@ -109,6 +121,50 @@ static bool is_short(const struct cut *x, const struct last_answer *a, const str
 	return n && n->kept >= DUE_ANSWERS && x->l->factor * (double)a->bytes < n->least;
 }
 
+static int find_closes(struct cut *x, struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < x->upstreams.n; i++) {
+		const struct fd_row *u = &x->upstreams.v[i];
+
+		if (upstream_ends_add(&x->closes, u->pid, u->end, u, e) < 0)
+			return ERR_FAIL;
+	}
+	upstream_ends_sort(&x->closes);
+	return 0;
+}
+
+/* A connection to an upstream that its process closed after the answer, next to that of the client.
+ */
+static const struct upstream_end *closed_with(const struct cut *x, const struct fd_row *at,
+					      const struct last_answer *a)
+{
+	s64 near = (s64)x->l->latency, from = at->end - near;
+
+	return upstream_ends_last(&x->closes, at->pid, from > a->end ? from : a->end,
+				  at->end + near);
+}
+
+/* By the server, as it did not end itself. */
+static bool is_closed(struct cut *x, const struct fd_row *at, const struct last_answer *a)
+{
+	s64 gone = (intptr_t)idmap_get(&x->ended, (u64)at->pid);
+	double delay = (double)(at->end - a->end);
+
+	if (!a->end || !a->good || at->end == INT64_MAX || (gone && gone <= at->end) ||
+	    (delay >= x->l->pause && !closed_with(x, at, a)))
+		return false;
+	x->delay = fmax(x->delay, delay);
+	return true;
+}
+
+/* It is open for longer than the server takes to close one: it is kept. */
+static bool stays_open(const struct cut *x, const struct fd_row *at, const struct last_answer *a)
+{
+	return a->end && at->end == INT64_MAX && (double)(x->duration - a->end) > x->delay;
+}
+
 /* Whether some may be early. */
 static bool find_closed(struct cut *x)
 {
@@ -116,23 +172,18 @@ static bool find_closed(struct cut *x)
 	size_t i;
 
 	x->from = INFINITY;
-	for (i = 0; i < x->fds.n; i++) {
-		struct last_answer *a = &x->of[i];
-		const struct fd_row *at = &x->fds.v[i];
-		s64 gone = (intptr_t)idmap_get(&x->ended, (u64)at->pid);
-
-		if (a->end && at->end == INT64_MAX)
-			is_kept(x, a);
-		a->closed = a->end && a->good && at->end != INT64_MAX &&
-			    (double)(at->end - a->end) < x->l->pause && !(gone && gone <= at->end);
-	}
+	for (i = 0; i < x->fds.n; i++)
+		x->of[i].closed = is_closed(x, &x->fds.v[i], &x->of[i]);
+	for (i = 0; i < x->fds.n; i++)
+		if (stays_open(x, &x->fds.v[i], &x->of[i]))
+			is_kept(x, &x->of[i]);
 	for (i = 0; i < x->fds.n; i++) {
 		const struct last_answer *a = &x->of[i];
 
-		if (!a->closed || !a->before || !is_short(x, a, idmap_get(&x->names, (u64)a->name)))
+		if (!a->closed || !is_short(x, a, idmap_get(&x->names, (u64)a->name)))
 			continue;
 		x->from = fmin(x->from, (double)a->ts);
-		n++;
+		n += a->before > 0;
 	}
 	return n >= DUE_ANSWERS;
 }
@@ -165,70 +216,72 @@ static int take_call(void *arg, s64 rowid, const void *call, struct err *e)
 		     : NULL;
 	if (!at || row->ts > at->end)
 		return 0;
-	x->full = x->n_ends >= ENDS_MOST;
-	if (x->full)
-		return 0;
-	if (GROW(x->ends, x->n_ends, "ends of connections", e) < 0)
-		return ERR_FAIL;
-	x->ends[x->n_ends++] = (struct upstream_end){ row->tid, end, at->row, at->remote };
-	return 0;
+	x->full = x->ends.n >= ENDS_MOST;
+	return x->full ? 0 : upstream_ends_add(&x->ends, row->tid, end, at, e);
 }
 
-static int by_thread(const void *a, const void *b)
+static void add_early(struct early *r, const struct last_answer *a, s64 closed)
 {
-	const struct upstream_end *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return x->ts < y->ts ? -1 : x->ts > y->ts;
+	r->first = r->n > 0 ? fmin(r->first, (double)a->end) : (double)a->end;
+	r->last = fmax(r->last, (double)a->end);
+	r->bytes += (double)a->bytes;
+	r->waited += (double)(closed - a->ts);
+	r->follow += a->before > 0;
+	r->n++;
 }
 
-/* The last end that its thread read within the request. */
-static const struct upstream_end *end_within(const struct cut *x, const struct last_answer *a)
+static void add_by_upstream(struct cut *x, struct cut_name *n, struct last_answer *a, s64 closed)
 {
-	const struct upstream_end key = { .tid = a->tid, .ts = a->end };
-	size_t low = 0, high = x->n_ends, mid;
+	const struct upstream_end *u =
+		a->unclear || (double)a->ts < n->due
+			? NULL
+			: upstream_ends_last(&x->ends, a->tid, a->ts, a->end);
 
-	while (low < high) {
-		mid = (low + high) / 2;
-		if (by_thread(&x->ends[mid], &key) <= 0)
-			low = mid + 1;
-		else
-			high = mid;
+	if (!u) {
+		n->by.others++;
+		return;
 	}
-	return low && x->ends[low - 1].tid == a->tid && x->ends[low - 1].ts >= a->ts
-		       ? &x->ends[low - 1]
-		       : NULL;
+	a->upstream = u->row;
+	a->remote = u->remote;
+	add_early(&n->by, a, closed);
+}
+
+static void add_own(struct cut *x, struct cut_name *n, struct last_answer *a,
+		    const struct fd_row *at)
+{
+	const struct upstream_end *u = closed_with(x, at, a);
+
+	if (a->unclear || (double)a->ts <= n->newest || (double)a->ts < n->due ||
+	    (double)a->asked < n->asked[0] || (double)a->asked > n->asked[1]) {
+		n->own.others++;
+		return;
+	}
+	add_early(&n->own, a, at->end);
+	if (!u || a->upstream)
+		return;
+	n->own.to++;
+	a->upstream = u->row;
+	a->remote = u->remote;
 }
 
 static void count_closed(struct cut *x)
 {
 	size_t i;
 
-	if (x->n_ends)
-		qsort(x->ends, x->n_ends, sizeof(*x->ends), by_thread);
+	upstream_ends_sort(&x->ends);
 	for (i = 0; i < x->fds.n; i++) {
 		struct last_answer *a = &x->of[i];
 		struct cut_name *n = idmap_get(&x->names, (u64)a->name);
-		const struct upstream_end *u;
 
-		if (!a->closed || !a->before || !n)
+		if (!a->closed || !n)
 			continue;
 		if (!is_short(x, a, n)) {
-			x->usual += !a->unclear;
+			x->usual += a->before && !a->unclear;
 			continue;
 		}
-		u = a->unclear || (double)a->ts < n->due ? NULL : end_within(x, a);
-		if (!u) {
-			n->others++;
-			continue;
-		}
-		a->upstream = u->row;
-		a->remote = u->remote;
-		n->first = n->n > 0 ? fmin(n->first, (double)a->end) : (double)a->end;
-		n->last = fmax(n->last, (double)a->end);
-		n->bytes += (double)a->bytes;
-		n->n++;
+		if (a->before)
+			add_by_upstream(x, n, a, x->fds.v[i].end);
+		add_own(x, n, a, &x->fds.v[i]);
 	}
 }
 
@@ -257,6 +310,7 @@ static int take_answer(void *arg, s64 rowid, const void *request, struct err *e)
 	const struct row_request *row = request;
 	struct cut *x = arg;
 	const struct fd_row *at;
+	struct last_answer *a;
 	bool follows;
 
 	(void)rowid;
@@ -266,46 +320,76 @@ static int take_answer(void *arg, s64 rowid, const void *request, struct err *e)
 	at = fd_rows_at(&x->fds, row->pid, row->fd, row->ts);
 	if (!at || at->end < row->ts + row->dur)
 		return 0;
-	follows = x->of[at - x->fds.v].before > 0;
-	x->of[at - x->fds.v].before = 1;
+	a = &x->of[at - x->fds.v];
+	follows = a->before > 0 || x->own;
+	a->before = 1;
+	/* the server may be about to close it */
+	if (x->own && a->ts == row->ts && at->end == INT64_MAX && !stays_open(x, at, a))
+		return 0;
 	x->all += follows && row->name == x->name && (double)(row->ts + row->dur) >= x->from;
 	return 0;
+}
+
+static bool is_said(const struct cut *x, const struct early *of)
+{
+	return of->follow >= DUE_ANSWERS && of->others <= RARE * of->n && x->usual <= RARE * of->n;
+}
+
+/* The name with most of them. */
+static const struct cut_name *find_name(struct cut *x, const struct idmap_slot *one)
+{
+	const struct cut_name *most = NULL;
+	double most_n = 0;
+
+	for (; one->value; one++) {
+		const struct cut_name *n = one->value;
+		const struct early *of = x->own ? &n->own : &n->by;
+
+		if (!is_said(x, of) || of->n <= most_n)
+			continue;
+		most = n;
+		most_n = of->n;
+		x->name = (s64)one->id;
+	}
+	return most;
 }
 
 static int choose(struct analysis_ctx *c, struct cut *x, struct verdict_errors *ret_errors,
 		  struct err *e)
 {
-	const struct cut_name *n, *most = NULL;
-	size_t at = 0, i;
 	struct idmap_slot *sorted = idmap_sorted(&x->names, e);
+	const struct cut_name *most;
+	const struct early *of;
+	size_t i;
 	int ret;
 
 	if (!sorted)
 		return ERR_FAIL;
-	for (; (n = sorted[at].value); at++)
-		if (n->n >= DUE_ANSWERS && n->others <= RARE * n->n && x->usual <= RARE * n->n &&
-		    (!most || n->n > most->n)) {
-			most = n;
-			x->name = (s64)sorted[at].id;
-		}
+	/* that an upstream ends them is more than that the server closed them */
+	most = find_name(x, sorted);
+	x->own = !most;
+	most = most ? most : find_name(x, sorted);
 	free(sorted);
+	of = !most ? NULL : x->own ? &most->own : &most->by;
 	if (!most)
 		return 0;
 	*ret_errors = (struct verdict_errors){
 		.name = x->name,
 		.of_name = true,
-		.n = most->n,
-		.name_n = most->n,
-		.start = most->first,
-		.end = most->last + 1,
-		.cut = most->bytes / most->n,
+		.n = of->n,
+		.name_n = of->n,
+		.start = of->first,
+		.end = of->last + 1,
+		.cut = of->bytes / of->n,
 		.complete = most->least,
-		.upstream = upstream_of(x),
+		.kept = x->own ? most->kept : 0,
+		.waited = of->waited / of->n,
+		.upstream = !x->own || of->to >= of->n ? upstream_of(x) : 0,
 		.first = NAN,
 		.before = NAN,
 		.name_before = NAN,
 	};
-	x->from = most->first;
+	x->from = of->first;
 	for (i = 0; i < x->fds.n; i++)
 		x->of[i].before = 0;
 	ret = rows_each(c->db, TABLE_request, COLUMNS_ALL, take_answer, x, e);
@@ -348,7 +432,7 @@ static int read_tables(struct analysis_ctx *c, s64 server, struct cut *x, struct
 	return ret;
 }
 
-/* A server that asks others, and closes connections by calls that are recorded. */
+/* A server that closes connections by calls that are recorded. */
 static int read_sockets(struct analysis_ctx *c, s64 server, struct cut *x, bool *ret_any,
 			struct err *e)
 {
@@ -363,9 +447,10 @@ static int read_sockets(struct analysis_ctx *c, s64 server, struct cut *x, bool 
 	if (ret < 0 || n)
 		return ret;
 	ret = fd_rows_read(&x->upstreams, c->db, server, "connected", e);
-	if (ret < 0 || !x->upstreams.n)
-		return ret;
-	ret = fd_rows_read(&x->fds, c->db, server, "accepted", e);
+	if (ret >= 0)
+		ret = find_closes(x, e);
+	if (ret >= 0)
+		ret = fd_rows_read(&x->fds, c->db, server, "accepted", e);
 	for (i = 0; i < x->fds.n; i++)
 		closed += x->fds.v[i].end != INT64_MAX;
 	*ret_any = ret >= 0 && closed >= DUE_ANSWERS;
@@ -375,7 +460,7 @@ static int read_sockets(struct analysis_ctx *c, s64 server, struct cut *x, bool 
 int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		struct verdict_errors *ret_errors, struct err *e)
 {
-	struct cut x = { .l = l, .option = syscall_by_name("getsockopt") };
+	struct cut x = { .l = l, .duration = c->duration, .option = syscall_by_name("getsockopt") };
 	struct verdict_errors found = { .n = 0 };
 	bool any = false;
 	int ret = read_sockets(c, j->about.id, &x, &any, e);
@@ -401,6 +486,7 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 	idmap_free(&x.ended);
 	idmap_free_all(&x.names);
 	free(x.of);
-	free(x.ends);
+	upstream_ends_free(&x.ends);
+	upstream_ends_free(&x.closes);
 	return ret < 0 ? ret : 0;
 }

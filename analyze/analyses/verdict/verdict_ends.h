@@ -30,8 +30,10 @@ struct verdict_errors {
 	double of, least;     /* share of these; a larger share than least is a problem */
 	bool of_name;	      /* of the answers of one name */
 	double cut, complete; /* bytes on average, of answers that end early; others have so many */
-	s64 upstream;	      /* fd.rowid: it closed its connection before each of these; 0 */
-	bool dead_server;     /* of a name that waits for a name server: verdict_name_server.c */
+	double kept;   /* of these, where the server itself ends them: its connection was kept; 0 */
+	double waited; /* ns, from their requests to the close of the connection */
+	s64 upstream;  /* fd.rowid: closed before each of these, or with it if kept; 0 */
+	bool dead_server; /* of a name that waits for a name server: verdict_name_server.c */
 };
 
 /* Nearly all of them are of one name: they are said of it. */
@@ -39,6 +41,15 @@ static inline bool verdict_errors_named(const struct verdict_errors *m)
 {
 	return m->name_n >= 0.9 * m->n && !m->refused;
 }
+
+/* Datagrams that the server read and did not answer, as it had others; n 0: no more than before. */
+struct verdict_datagrams {
+	double n, of, start, end; /* from the first of them on; NAN: until the recording ends */
+	double before;		  /* that came before it */
+	double asked[2], sent[2]; /* per second: questions, answers; before it, since */
+	double all;		  /* of the recording */
+	bool first;		  /* they are the problem */
+};
 
 /* Processes that a signal ended while requests on their connections had no answer; the first. */
 struct verdict_crash {
@@ -67,7 +78,9 @@ struct verdict_unaccepted {
 	double n, start, first, end; /* the most; ns of the first and last reading that has some */
 	s64 pid, fd, tid;	     /* of the last that was accepted; who accepted it */
 	s64 port;
-	double idle;	       /* ns of this thread */
+	bool own;	       /* others of its server have sockets of their own */
+	double idle, stopped;  /* ns of this thread */
+	bool halted;	       /* it was stopped for most of that time */
 	double clients, quiet; /* connections that are open; without a request since first */
 	struct buf client;     /* the most of these are from there */
 	double of_client;

@@ -14,7 +14,7 @@ int verdict_name_fails(struct analysis_ctx *c, const struct judged *j, const str
 /*
  * verdict_cut.c: the name with most answers that end early. Fills name, of_name, n, of, name_n,
  * name_of, start, end, share (of its answers since then that follow others on their connection),
- * cut, complete and upstream; the others are NAN.
+ * cut, complete, kept, waited and upstream; the others are NAN.
  */
 int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct limits *l,
 		struct verdict_errors *ret_errors, struct err *e);

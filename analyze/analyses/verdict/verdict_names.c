@@ -22,7 +22,7 @@
 struct named {
 	s64 id;
 	struct judged j;
-	bool changed;
+	bool changed, few;   /* few: too few requests to judge it */
 	struct hist in, out; /* latency in the time range, and outside */
 	double first;	     /* arrival, of those that end in the first window of the range */
 	double occupied[2];  /* of the thread's time, ns: outside the time range, in it */
@@ -62,15 +62,16 @@ static void names_free(struct names *all)
 }
 
 /* The names of a server; more than one, else there is nothing to compare. */
-static int find_names(struct analysis_ctx *c, const struct judged *j, struct names *all,
+static int find_names(struct analysis_ctx *c, const struct judged *j, s64 least, struct names *all,
 		      struct err *e)
 {
 	static const char sql[] =
-		"SELECT name FROM request_stat WHERE name IN (SELECT id FROM request_name WHERE NOT"
+		"SELECT name, sum(exchanges) < ?4 FROM request_stat WHERE name IN (SELECT id FROM request_name WHERE NOT"
 		" awaits(protocol, name)) AND service IN (SELECT id FROM service WHERE server=?1) GROUP BY name HAVING"
 		" sum(exchanges) >= ?2 ORDER BY sum(exchanges) DESC LIMIT ?3";
 	sqlite3_stmt *q;
-	int ret = db_query(&q, c->db, e, sql, "iii", j->about.id, (s64)NAME_LEAST, (s64)NAMES_MOST);
+	int ret = db_query(&q, c->db, e, sql, "iiii", j->about.id, least, (s64)NAMES_MOST,
+			   (s64)NAME_LEAST);
 
 	if (ret < 0)
 		return ret;
@@ -80,6 +81,7 @@ static int find_names(struct analysis_ctx *c, const struct judged *j, struct nam
 		struct named *one = &all->v[all->n++];
 
 		one->id = sqlite3_column_int64(q, 0);
+		one->few = sqlite3_column_int(q, 1);
 		one->j.about = j->about;
 		one->j.only = one->id;
 		one->j.n_windows = j->n_windows;
@@ -219,7 +221,7 @@ static bool judge_names(const struct names *all, const struct limits *l, const s
 	for (i = 0; i < all->n; i++) {
 		const struct named *one = &all->v[i];
 
-		if (one == worst)
+		if (one == worst || one->few)
 			continue;
 		same = verdict_same(&one->j, worst->j.start, worst->j.end, l);
 		ret->unchanged += same > 0;
@@ -256,11 +258,11 @@ static bool on_one_side(const struct named *one, const struct judged *range)
 /* No name became slower in the time range in which all together did. */
 static bool all_same(const struct names *all, const struct judged *j, const struct limits *l)
 {
-	bool others = true;
+	bool others = all->n < NAMES_MOST; /* else there may be more */
 	int i, n = 0;
 
 	for (i = 0; i < all->n; i++) {
-		int same = verdict_same(&all->v[i].j, j->start, j->end, l);
+		int same = all->v[i].few ? -1 : verdict_same(&all->v[i].j, j->start, j->end, l);
 
 		if (!same)
 			return false;
@@ -287,11 +289,15 @@ int verdict_names(struct analysis_ctx *c, struct judged *j, const struct limits 
 	struct slow_names found = { 0 };
 	struct names all = { 0 };
 	struct named *worst;
-	int i, is = 0, any = 0, ret = find_names(c, j, &all, e);
+	int i, is = 0, any = 0, judged = 0, ret = find_names(c, j, 1, &all, e);
 
 	if (ret == 0 && all.n > 1)
 		ret = each_request(c, j, &all, sql, add_window, e);
-	for (i = 0; i < all.n && all.n > 1 && ret == 0; i++) {
+	for (i = 0; i < all.n; i++)
+		judged += !all.v[i].few;
+	for (i = 0; i < all.n && judged > 1 && ret == 0; i++) {
+		if (all.v[i].few)
+			continue;
 		is = verdict_change(c, &all.v[i].j, l, e);
 		ret = is < 0 ? is : 0;
 		any += all.v[i].changed = is > 0;
@@ -435,7 +441,7 @@ int verdict_blocker(struct analysis_ctx *c, const struct judged *j, struct err *
 	struct named *most = NULL;
 	struct names all = { 0 };
 	double most_rise = 0, for_it = 0;
-	int i, k, ret = find_names(c, j, &all, e);
+	int i, k, ret = find_names(c, j, NAME_LEAST, &all, e);
 
 	if (ret == 0 && all.n > 1 && length > 0 && rest > 0)
 		ret = each_request(c, j, &all, sql, add_occupied, e);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #define RECOUNTS     8
-#define MOSTLY	     0.5 /* of a request */
+#define MOSTLY	     0.5 /* of a request, or of a pause */
+#define NEARLY_ALL   0.9 /* of a pause */
 #define COUNT_MARGIN 0.5 /* share of requests outside pauses, else pauses are how it serves */
 
 static double length(const struct judged_pause *p)
@@ -86,7 +87,14 @@ static void count_whole(struct analysis_ctx *c, struct judged *j, const struct l
 	}
 }
 
-/* Where most requests touch pauses, these are how it serves, but for rare ones. */
+/* Until the recording ends, while several wait that were due. */
+static bool is_hang(const struct analysis_ctx *c, const struct judged *j,
+		    const struct judged_pause *p)
+{
+	return p->end >= c->duration && length(p) >= DUE_LEAST && j->due > 1;
+}
+
+/* Where most requests touch pauses, these are how it serves, but for rare ones, and a hang. */
 static void count_rare(struct analysis_ctx *c, struct judged *j, const struct limits *l)
 {
 	int i;
@@ -94,7 +102,8 @@ static void count_rare(struct analysis_ctx *c, struct judged *j, const struct li
 	for (i = 0; i < j->whole; i++) {
 		struct judged_pause *p = &j->pauses[i];
 
-		p->counts = p->rare && serves(c, j, p) && length(p) >= l->pause;
+		p->counts =
+			(p->rare || is_hang(c, j, p)) && serves(c, j, p) && length(p) >= l->pause;
 	}
 }
 
@@ -104,13 +113,19 @@ static double waited(const struct judged_pause *p)
 	return fmin(p->part_waited, (double)p->waiting * length(p));
 }
 
+/* One of all requests of a name comes before one of some of them that is about as long. */
+static double for_choice(const struct judged_pause *p)
+{
+	return p->stall ? NEARLY_ALL * length(p) : length(p);
+}
+
 static int longest_first(const void *a, const void *b)
 {
 	const struct judged_pause *x = *(struct judged_pause *const *)a,
 				  *y = *(struct judged_pause *const *)b;
 
-	if (length(x) != length(y))
-		return length(x) > length(y) ? -1 : 1;
+	if (for_choice(x) != for_choice(y))
+		return for_choice(x) > for_choice(y) ? -1 : 1;
 	return (x->id > y->id) - (x->id < y->id);
 }
 
@@ -134,19 +149,101 @@ static void drop_overlaps(struct judged *j)
 	}
 }
 
-/* Of parts, long ones; either those or the whole server's, in whichever requests waited longer. */
-static void count_parts(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+/* ns of p in other. */
+static double within(const struct judged_pause *p, const struct judged_pause *other)
 {
-	double sum[2] = { 0 };
+	return fmax(0, fmin((double)p->end, (double)other->end) -
+			       fmax((double)p->start, (double)other->start));
+}
+
+/* A pause of the whole server has most of this one of a part. */
+static bool is_covered(const struct judged *j, const struct judged_pause *p)
+{
+	int i;
+
+	for (i = 0; i < j->whole; i++)
+		if (within(p, &j->pauses[i]) > MOSTLY * length(p))
+			return true;
+	return false;
+}
+
+/* All that wait too long in pauses of the whole server have this name; 0: not so. */
+static s64 only_harmed(const struct judged *j)
+{
+	s64 name = 0;
+	int i;
+
+	for (i = 0; i < j->whole; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (!p->counts)
+			continue;
+		if (p->harmed <= 0 || (name && p->harmed != name))
+			return 0;
+		name = p->harmed;
+	}
+	return name;
+}
+
+/* A request of another name ended it, which had not waited. */
+static bool is_passed(const struct judged_pause *p, s64 name)
+{
+	return (p->passing[0] && p->passing[0] != name) || (p->passing[1] && p->passing[1] != name);
+}
+
+/* Pauses of the whole server are what answers of others left of fewer ones of this name. */
+static bool are_of_name(const struct judged *j, s64 name)
+{
+	int i, k, parts = 0, whole = 0, passed = 0;
+
+	for (i = j->whole; i < j->n_pauses; i++)
+		parts += j->pauses[i].counts;
+	for (i = 0; i < j->whole; i++) {
+		const struct judged_pause *p = &j->pauses[i];
+
+		if (!p->counts)
+			continue;
+		for (k = j->whole; k < j->n_pauses; k++)
+			if (j->pauses[k].counts && within(p, &j->pauses[k]) >= MOSTLY * length(p))
+				break;
+		if (k == j->n_pauses)
+			return false;
+		whole++;
+		passed += is_passed(p, name);
+	}
+	return parts && whole > parts && passed >= whole - parts;
+}
+
+static void count_long_parts(struct analysis_ctx *c, struct judged *j, const struct limits *l,
+			     s64 name)
+{
 	int i;
 
 	for (i = j->whole; i < j->n_pauses; i++) {
 		struct judged_pause *p = &j->pauses[i];
 
 		p->counts = serves(c, j, p) && length(p) >= l->pause &&
-			    length(p) >= l->factor * p->part_usual;
+			    length(p) >= l->factor * p->part_usual &&
+			    (name ? p->name == name : !is_covered(j, p));
 	}
 	drop_overlaps(j);
+}
+
+/* Of parts, long ones; either those or the whole server's, in whichever requests waited longer. */
+static void count_parts(struct analysis_ctx *c, struct judged *j, const struct limits *l)
+{
+	s64 name = only_harmed(j);
+	double sum[2] = { 0 };
+	int i;
+
+	if (name)
+		count_long_parts(c, j, l, name);
+	if (name && are_of_name(j, name)) {
+		for (i = 0; i < j->whole; i++)
+			j->pauses[i].counts = false;
+		return;
+	}
+	count_long_parts(c, j, l, 0);
 	for (i = 0; i < j->n_pauses; i++)
 		sum[i >= j->whole] += j->pauses[i].counts ? waited(&j->pauses[i]) : 0;
 	for (i = 0; i < j->n_pauses; i++)
@@ -188,9 +285,23 @@ static void count(struct analysis_ctx *c, struct judged *j, const struct limits 
 	}
 }
 
+/* Without those that are usual, others may count. */
+static int recount(struct analysis_ctx *c, struct judged *j, const struct limits *l, bool held,
+		   struct err *e)
+{
+	int i, some = 1;
+
+	for (i = 0; i < RECOUNTS && some > 0; i++) {
+		some = verdict_by_name(c, j, l, e);
+		if (some > 0)
+			count(c, j, l, held);
+	}
+	return some < 0 ? ERR_FAIL : 0;
+}
+
 int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l, struct err *e)
 {
-	int i, ret = verdict_arrivals(c, j, l, e), some = 1;
+	int ret = verdict_arrivals(c, j, l, e);
 
 	if (ret == 0 && few_are_outside(j))
 		ret = verdict_rare_pauses(c, j, l, e);
@@ -200,13 +311,11 @@ int verdict_pauses(struct analysis_ctx *c, struct judged *j, const struct limits
 	ret = verdict_busy_pauses(c, j, l, e);
 	if (ret == 0 && j->steady)
 		count(c, j, l, false);
-	/* without those that are usual, others may count */
-	for (i = 0; i < RECOUNTS && ret == 0 && some > 0; i++) {
-		some = verdict_by_name(c, j, l, e);
-		if (some > 0)
-			count(c, j, l, false);
-	}
-	return ret < 0 || some < 0 ? ERR_FAIL : 0;
+	if (ret == 0)
+		ret = recount(c, j, l, false, e);
+	if (ret == 0 && only_harmed(j))
+		count(c, j, l, false); /* it is known who waits in them */
+	return ret;
 }
 
 int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct limits *l,
@@ -215,7 +324,9 @@ int verdict_held_pauses(struct analysis_ctx *c, struct judged *j, const struct l
 	int i, ret;
 
 	count(c, j, l, true);
-	ret = verdict_outside(c, j, MOSTLY, e);
+	ret = recount(c, j, l, true, e);
+	if (ret == 0)
+		ret = verdict_outside(c, j, MOSTLY, e);
 	if (ret == 0 && j->counted && j->p99 - j->p99_outside >= l->latency &&
 	    j->p99 >= l->factor * j->p99_outside)
 		return 1;

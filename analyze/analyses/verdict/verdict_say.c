@@ -426,6 +426,8 @@ int verdict_say(struct analysis_ctx *c, struct judged *j, const struct limits *l
 		ret = verdict_idle_holder(c, j, e);
 	if (ret == 0 && j->kind == VERDICT_errors)
 		ret = verdict_last_asked(c, j, e);
+	if (ret == 0 && j->kind == VERDICT_errors)
+		ret = verdict_sizes_say(c, j, l, e);
 	if (ret == 0)
 		ret = verdict_backlog_say(c, j, e);
 	if (ret == 0 && j->status == STATUS_PROBLEM)

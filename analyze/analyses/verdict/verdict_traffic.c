@@ -11,6 +11,7 @@
 #include "verdict_name_fails.h"
 
 #include "analyze/analyses/failing/own_errors.h"
+#include "analyze/analyses/failing/verdict_left.h"
 #include "analyze/store/error_names.h"
 
 #include <stdlib.h>
@@ -171,7 +172,7 @@ static int find_range(struct analysis_ctx *c, const struct judged *j, const stru
 {
 	struct verdict_errors most = { 0 }, one;
 	struct levels v = { .n = 0 };
-	double low, high, n = 0;
+	double low, high, n = 0, left;
 	int i, first, last = -1;
 	bool ended, differ;
 
@@ -196,7 +197,12 @@ static int find_range(struct analysis_ctx *c, const struct judged *j, const stru
 			continue;
 		one = (struct verdict_errors){ 0 };
 		sum_errors(j, &v, first, last, &one);
-		if (!(one.share >= l->factor * one.before))
+		if (verdict_left(c, j, l, one.start, one.end, &left, e) < 0)
+			return ERR_FAIL;
+		one.share *= fmax(0, 1 - left / one.n);
+		one.n -= fmin(left, one.n);
+		if (!(one.share >= l->factor * one.before) ||
+		    (left > 0 && one.share <= 100 * l->errors))
 			continue;
 		n += one.n;
 		most.again++;

@@ -22,6 +22,8 @@ struct datagram_peer {
 	addr16 address;
 	u64 before;  /* sends before its first datagram */
 	u64 unasked; /* sends that answered none */
+	u64 waits;   /* return of its last receive, nothing was sent to it since; 0: none */
+	u32 reader;  /* thread of that receive */
 	bool mutual; /* it is asked as well, or its answers are of many datagrams */
 };
 
@@ -44,6 +46,11 @@ struct datagrams {
 	u64 lost;      /* received, maybe of clients that wait: their events were lost */
 	bool dns;      /* an answer had the id of its question */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
+};
+
+/* Of all sockets: the state of this tracker. */
+struct all_datagrams {
+	size_t n, peers;
 };
 
 /* NULL: none yet. */

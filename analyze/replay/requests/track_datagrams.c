@@ -11,6 +11,8 @@
  */
 #include "track_datagrams.h"
 
+#include "questions.h"
+
 #include "analyze/replay/io/datagrams.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/track_loss.h"
@@ -45,10 +47,6 @@ struct next_peers {
 	u64 ts; /* 0: none */
 	u32 n;
 	struct next_peer *v; /* CALL_MOST of them; NULL: none yet */
-};
-
-struct all_datagrams {
-	size_t n, peers;
 };
 
 static struct all_datagrams *own(const struct replay *r)
@@ -144,14 +142,21 @@ static int find_peer(struct replay *r, struct datagrams *d, const struct next_pe
 	return 0;
 }
 
-static int received(struct replay *r, struct file *f, const struct next_peer *p,
-		    struct datagram_peer *peer, u64 ts, struct file **ret, struct err *e)
+static int received(struct replay *r, struct thread *t, struct file *f, const struct next_peer *p,
+		    struct datagram_peer *peer, struct file **ret, struct err *e)
 {
 	struct datagrams *d = f->datagrams;
+	const struct call_view *v = &r->call;
 	struct datagram *one;
 
-	peer->since = peer->since ? peer->since : ts;
+	if (question_ends(r, t->process, (s32)v->arg[0], f, peer, v->ts, e) < 0)
+		return ERR_FAIL;
+	peer->waits = v->ts;
+	peer->reader = t->tid;
+	peer->since = peer->since ? peer->since : v->ts;
 	if (d->n && (d->n >= OPEN_MOST || own(r)->n >= ALL_MOST)) {
+		if (question_ends(r, t->process, (s32)v->arg[0], f, d->first->peer, v->ts, e) < 0)
+			return ERR_FAIL;
 		d->first->peer->forgotten++;
 		forget(r, d, d->first);
 	}
@@ -299,13 +304,14 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 		return 0;
 	if (find_peer(r, d, &next->v[i], &peer, e) < 0)
 		return ERR_FAIL;
-	if (peer && send)
+	if (peer && send) {
+		peer->waits = 0;
 		*ret = answered(r, f, peer, next->v[i].head, t->tid, v->ts);
+	}
 	if (peer && peer->mutual)
 		while (peer->oldest)
 			forget(r, d, peer->oldest);
-	return peer && !send && !peer->mutual ? received(r, f, &next->v[i], peer, v->ts, ret, e)
-					      : 0;
+	return peer && !send && !peer->mutual ? received(r, t, f, &next->v[i], peer, ret, e) : 0;
 }
 
 int datagrams_name(struct replay *r, struct thread *t, struct file *f, u32 i, struct file *request,
@@ -320,7 +326,8 @@ int datagrams_name(struct replay *r, struct thread *t, struct file *f, u32 i, st
 	d->dns |= is;
 	if (is && names_dns(r, t, request, next->ts, e) < 0)
 		return ERR_FAIL;
-	return is && error ? names_failed(r, t, request, PROTOCOL_DNS, 1, error, next->ts, e) : 0;
+	return is && error ? names_failed(r, t, request, PROTOCOL_DNS, 1, error, 0, next->ts, e)
+			   : 0;
 }
 
 bool datagrams_unknown(const struct file *f)
@@ -459,8 +466,11 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 	peers = closed ? NULL : idmap_sorted(&d->peers, e);
 	if (!closed && !peers)
 		ret = ERR_FAIL;
-	for (one = peers; one && one->value && ret == 0; one++)
+	for (one = peers; one && one->value && ret == 0; one++) {
 		ret = put_silence(r, p, fd, d, one->value, 0, e);
+		if (ret == 0)
+			ret = question_ends(r, p, fd, f, one->value, 0, e);
+	}
 	free(peers);
 	forget_requests(r, d);
 	own(r)->peers -= d->peers.n;

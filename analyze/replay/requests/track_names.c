@@ -7,6 +7,7 @@
  */
 #include "track_names.h"
 
+#include "analyze/replay/syscall_view.h"
 #include "analyze/replay/tasks/threads.h"
 #include "analyze/replay/text_ids.h"
 #include "error_codes.h"
@@ -40,6 +41,7 @@ struct mark {
 	u32 conn, pos, len, name, n, first, status, rest;
 	u8 protocol;
 	char code[ERROR_CODE];
+	u64 sent; /* entry of the send that failed; 0: an answer */
 };
 
 /* Of a thread: its last calls on server sockets, and marks whose calls have not come yet. */
@@ -202,13 +204,14 @@ static int failed(struct replay *r, struct thread *t, struct file *f, const stru
 	row->protocol = m->protocol;
 	row->status = m->status;
 	row->code = m->code[0] ? error_code(&own(r)->codes, m->code) : BULK_NULL;
+	request_waited(row, f, m->sent);
 	return 0;
 }
 
 int names_failed(struct replay *r, struct thread *t, struct file *f, u8 protocol, u32 status,
-		 const char *code, u64 ts, struct err *e)
+		 const char *code, u64 sent, u64 ts, struct err *e)
 {
-	struct mark m = { .protocol = protocol, .status = status };
+	struct mark m = { .protocol = protocol, .status = status, .sent = sent };
 
 	memcpy(m.code, code, strnlen(code, sizeof(m.code)));
 	return failed(r, t, f, &m, 0, ts, e);

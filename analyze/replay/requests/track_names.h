@@ -15,9 +15,12 @@ int names_on_call(struct replay *r, struct thread *t, struct file *f, const stru
 int names_on_request(struct replay *r, struct file *f, u32 name, bool lossy, u64 wait,
 		     struct err *e);
 
-/* The answer to the request that is open reports an error; status 0: it could not be written. */
+/*
+ * The answer to the request that is open reports an error; status 0: it could not be written by the
+ * send that was entered at sent.
+ */
 int names_failed(struct replay *r, struct thread *t, struct file *f, u8 protocol, u32 status,
-		 const char *code, u64 ts, struct err *e);
+		 const char *code, u64 sent, u64 ts, struct err *e);
 /* The request that is open is a question of DNS. */
 int names_dns(struct replay *r, struct thread *t, struct file *f, u64 ts, struct err *e);
 

@@ -362,8 +362,25 @@ void request_has_room(const struct replay *r, struct file *f, u64 entry)
 	u64 acked = segments_acked(r, f, q->full);
 
 	if (q->full)
-		q->blocked += elapsed(q->full, acked && acked < entry ? acked : entry);
+		q->blocked += elapsed(q->full, acked >= q->full && acked < entry ? acked : entry);
 	q->full = 0;
+}
+
+/* ns from its arrival to ts */
+static s64 since_arrival(const struct file *f, u64 ts)
+{
+	return (s64)(requests_queued(f) + elapsed(f->request.first_recv, ts));
+}
+
+void request_waited(struct row_request_error *row, const struct file *f, u64 sent)
+{
+	const struct request *q = &f->request;
+	bool begins = sent && q->sends && q->first_send;
+
+	row->first_after = begins ? since_arrival(f, q->first_send) : BULK_NULL;
+	row->failed_after = begins ? since_arrival(f, q->full && q->full < sent ? q->full : sent) -
+					     (s64)q->blocked
+				   : BULK_NULL;
 }
 
 bool request_is_late_body(const struct request *q, u64 bytes)

@@ -35,6 +35,13 @@ void request_has_room(const struct replay *r, struct file *f, u64 entry);
  * leaves. Returns its time until then, ns.
  */
 u64 request_left(struct replay *r, struct file *f);
+/*
+ * Columns first_after and failed_after of an answer whose rest could not be sent: how long its
+ * client had waited, without the time in which it did not read. sent: entry of the send that
+ * failed; 0: none did.
+ */
+struct row_request_error;
+void request_waited(struct row_request_error *row, const struct file *f, u64 sent);
 bool request_is_split(const struct file *f);
 /* How long its request waited before the first receive, as far as that is known; ns. */
 u64 requests_queued(const struct file *f);

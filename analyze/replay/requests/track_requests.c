@@ -125,8 +125,7 @@ int requests_end_one(struct replay *r, struct process *p, s32 fd, struct file *f
 		row->client = client_id(f->client);
 		row->arrival_is = t->arrival ? ARRIVAL_kernel : ARRIVAL_estimate;
 		acked = segments_acked(r, f, 0);
-		row->acked =
-			acked >= t->last_send && acked ? (s64)(acked - t->last_send) : BULK_NULL;
+		row->acked = acked ? (s64)elapsed(t->last_send, acked) : BULK_NULL;
 		name = names_first(f) ? names_first(f) : encrypted_name(r, f);
 		if (!name && names_of_replica(r, &name, p, e) < 0)
 			return ERR_FAIL;
@@ -172,7 +171,7 @@ static int on_answer(struct replay *r, struct thread *t, struct file *f, const s
 	request->last_send = v->ts;
 	request->tid = t->tid;
 	uses_note(request, u);
-	segments_sent(r, f);
+	segments_sent(r, f, call_entry(v));
 	ret = request_time_send(r, t, f, v->ts, e);
 	services_latency(r, f, before, requests_queued(f) + elapsed(request->first_recv, v->ts));
 	return ret;
@@ -267,7 +266,7 @@ static int unwritten(struct replay *r, struct thread *t, struct file *f, const s
 		return 0;
 	q->failed = true;
 	return names_failed(r, t, f, names_protocol(r, f), 0,
-			    errno_name((int)-v->ret, text, sizeof(text)), v->ts, e);
+			    errno_name((int)-v->ret, text, sizeof(text)), call_entry(v), v->ts, e);
 }
 
 static int datagram_moved(struct replay *r, struct thread *t, struct file *f, u32 i,

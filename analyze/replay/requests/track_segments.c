@@ -5,9 +5,8 @@
  * with the first segment that contains it, also out of order; bytes that were received again do not
  * arrive again. Positions count modulo 2^32.
  *
- * A receive is recorded when it returns, and a segment may come while it runs: the position that
- * the segment reports counts only for receives that were entered later. Heads contain positions of
- * their own, which replace what was counted.
+ * A receive is recorded when it returns: the position of a segment that comes while it runs counts
+ * only for receives that are entered later. Heads have positions of their own, which replace it.
  *
  * A recording that was cut out of a longer run may begin with segments without positions: these
  * count from the first of them, until a segment or a head has the position.
@@ -130,10 +129,8 @@ static int segments_on_connection(struct replay *r, const struct record *rec, st
 	return ev->ino ? name_stream(&own(r)->by_ino, &s->ino, ev->ino, s, e) : 0;
 }
 
-/*
- * A FIN of the peer: CLOSE_WAIT. A reset closes an established socket at once, as a process does
- * that closes it with unread bytes: which of them it was, the thread that ran then shows.
- */
+/* A FIN of the peer: CLOSE_WAIT. A reset closes an established socket at once, as a process does
+ * that closes it with unread bytes: which of them it was, the thread that ran then shows. */
 static int note_closing(struct replay *r, const struct ev_tcp_state *ev, u32 tid, struct err *e)
 {
 	bool fin = ev->to == LINUX_TCP_CLOSE_WAIT;
@@ -293,7 +290,8 @@ static int segments_on_segment(struct replay *r, const struct record *rec, struc
 		forget_up_to(s, s->seen);
 	if (ev->len)
 		arrived(r, s, ev->gap < 0 ? next : ev->pos, ev->pos + ev->len, rec->ts);
-	if (!ev->unacked && !s->acked)
+	/* a mere ACK is recorded if it is of something new: one before was not of all */
+	if (!ev->unacked && (!s->acked || (!ev->len && !(ev->flags & ~SEGMENT_BACKLOG))))
 		s->acked = rec->ts;
 	if (ev->flags & SEGMENT_HELD)
 		s->released = rec->ts;
@@ -444,12 +442,14 @@ u64 segments_unread(struct replay *r, struct file *f)
 	return s->n ? s->pieces[s->first].ts : 0;
 }
 
-void segments_sent(struct replay *r, const struct file *f)
+void segments_sent(struct replay *r, const struct file *f, u64 entry)
 {
 	struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
 
-	if (s)
-		s->acked = s->released = 0;
+	if (!s)
+		return;
+	s->acked = s->acked < entry ? 0 : s->acked;
+	s->released = 0;
 }
 
 u64 segments_acked(const struct replay *r, const struct file *f, u64 none)

@@ -32,8 +32,11 @@ u32 segments_conn(const struct replay *r, struct file *f);
 enum closing { CLOSED_BY_OWNER, CLOSED_UNREAD, CLOSED_BY_PEER };
 enum closing segments_closing(struct replay *r, const struct process *p, const struct file *f);
 
-/* A send returned: the next acknowledgement of all that was written is the one of its last byte. */
-void segments_sent(struct replay *r, const struct file *f);
+/*
+ * A send that was entered then returned: the next acknowledgement of all that was written, or one
+ * that came before it returned, is the one of its last byte.
+ */
+void segments_sent(struct replay *r, const struct file *f, u64 entry);
 
 /* When the peer had acknowledged all that was written; 0: not seen since the last send; none: of
  * this socket segments are not recorded. */
