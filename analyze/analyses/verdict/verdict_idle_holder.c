@@ -77,7 +77,8 @@ int verdict_idle_holder(struct analysis_ctx *c, struct judged *j, struct err *e)
 		" l.till <= t.first AND (k.open OR l.name IN (SELECT name FROM w)) AND (SELECT count(*) FROM c)="
 		"(SELECT count(*) FROM l) GROUP BY t.n HAVING of=1 AND l.remote<>''";
 
-	return j->kind == VERDICT_errors && j->errors > 0
+	return (j->kind == VERDICT_errors || (j->kind == VERDICT_slower && j->more.n > 0)) &&
+			       j->errors > 0
 		       ? db_each(c->db, e, put, j, sql, "i", j->about.id)
 		       : 0;
 }
