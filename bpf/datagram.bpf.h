@@ -132,6 +132,8 @@ __noinline int peers_of_datagrams(u64 ts, u64 of, u64 arg2_arg3, u64 arg1, u64 a
 {
 	u32 n = of >> DATAGRAM_MOVE & MOVE_MANY ? of >> DATAGRAM_RETURNED : 1, i;
 
+	if ((of >> DATAGRAM_MOVED & 3) != 1) /* an error is a large number as well */
+		return 0;
 #pragma clang loop unroll(disable)
 	for (i = 0; i < n && i < DATAGRAMS_MAX; i++)
 		record_peer(ts, of, arg2_arg3, arg1 + i * sizeof(struct message), arg4);

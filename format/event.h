@@ -297,7 +297,7 @@ static inline int hint_deep(const volatile u32 *hint, volatile u32 *count, u32 c
 #define MOVE_SENDS    2
 #define MOVE_VECTOR   4	 /* second argument: struct iovec */
 #define MOVE_MESSAGE  8	 /* second argument: struct msghdr */
-#define MOVE_FLAGS    16 /* recvfrom: flags are the fourth argument; recvmsg: the third */
+#define MOVE_FLAGS    16 /* recvfrom, recvmmsg: the fourth argument is flags; recvmsg: the third */
 #define MOVE_PEER     32 /* fifth argument, or the first of struct msghdr: address of the peer */
 #define MOVE_MANY     64 /* second argument: array of struct mmsghdr; it returns how many */
 

@@ -19,5 +19,9 @@ const char *error_name(const char *code);
 #define ERROR_CODE_OF                                                                      \
 	"iif(e.status > 1, CAST(e.status AS TEXT), coalesce((SELECT nullif(code, '') FROM" \
 	" request_code k WHERE k.id=e.code), CAST(e.status AS TEXT)))"
+/* Row e is of a request that was wrong: HTTP 4xx, and of DNS what only refuses the question. */
+#define WRONG_REQUEST(e)                                                                 \
+	"(" e ".protocol <= 2 AND " e ".status BETWEEN 400 AND 499 OR " e ".protocol=11" \
+	" AND " e ".code IS NOT (SELECT id FROM request_code WHERE code='SERVFAIL'))"
 /* Deadlocks among these. */
 #define DEADLOCKS "('40P01', '1213')"

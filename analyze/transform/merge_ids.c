@@ -2,14 +2,16 @@
 /* Ids of recordings that are merged: by what they stand for. */
 #include "merge_ids.h"
 
+#include "format/name_ids.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define PROBES 8 /* of equal hashes: further contents are never equal to another */
 
 static const u32 limits[MERGE_KINDS] = {
-	[MERGE_SITE] = 1u << 20, [MERGE_NAME] = 65535, /* NAMES_MAX of the replay, whose last one is
-							  its own */
+	[MERGE_SITE] = 1u << 20,
+	[MERGE_NAME] = OWN_NAMES,
 };
 
 struct content {

@@ -292,6 +292,10 @@ static void answers_of_dns_have_a_code(void **state)
 	is_number(db, "SELECT received FROM service", 4);
 	is_number(db, "SELECT errors FROM request_stat", 2);
 	db_close(db);
+	/* an answer to one from before the recording, after DNS is known; then the one of this */
+	rows_are(HOST ASK(1000, 7, 0x00010001) REPLY(2000, 7, 0x80810001) ASK(3000, 7, 0x00010002)
+			 REPLY(3001, 7, 0x80810009) REPLY(5000, 7, 0x80810002),
+		 "10.0.0.1 1000, 10.0.0.1 2000", NULL);
 	/* memcached: request id, number 0, one datagram; another id; bytes of another recorder */
 	db = loaded(HOST ASK(1000, 7, 0x00000001) REPLY(2000, 7, 0x00000001)
 			    ASK(3000, 7, 0x00010002) REPLY(4000, 7, 0x82810003)
@@ -407,6 +411,28 @@ static void calls_that_move_several(void **state)
 			 CALL(2000, 100, recvmmsg, 2) PEER(3000, 100, 2, 7)
 				 CALL(3000, 100, sendmmsg, 1),
 		 "? 1000", NULL);
+	/* with all their peers, after a call that was not so */
+	rows_are(HOST CALL(1000, 100, recvmmsg, 2) CALL(2000, 100, sendmmsg, 1)
+			 PEER(3000, 100, 1, 7) PEER(3000, 100, 2, 7) CALL(3000, 100, recvmmsg, 2)
+				 PEER(4000, 100, 1, 7) CALL(4000, 100, sendmmsg, 1),
+		 "? 1000, ? 1000", NULL);
+}
+
+/* Events of one call were lost: those of later ones are known. */
+static void a_lost_event_is_of_one_call(void **state)
+{
+	(void)state;
+	rows_are(HOST PEER(500, 100, 1, 7) CALL(500, 100, recvmmsg, 1) PEER(600, 100, 1, 7) CALL(
+			 600, 100, sendmmsg, 1) "@block\n@lost 2\n" CALL(1000, 100, recvmmsg, 2)
+			 SEND(1500, 100, 1, 7) SEND(1600, 100, 1, 7)
+				 SEND(1700, 100, 1, 7) "@block\n" RECV(2000, 100, 1, 7)
+					 SEND(4000, 100, 1, 7),
+		 "10.0.0.1 100, 10.0.0.1 2000", NULL);
+	/* no event was lost: the peers are not recorded */
+	rows_are(HOST PEER(500, 100, 1, 7) CALL(500, 100, recvmmsg, 1) PEER(600, 100, 1, 7)
+			 CALL(600, 100, sendmmsg, 1) CALL(1000, 100, recvmmsg, 2)
+				 RECV(2000, 100, 1, 7) SEND(4000, 100, 1, 7),
+		 "10.0.0.1 100", NULL);
 }
 
 int main(void)
@@ -427,6 +453,7 @@ int main(void)
 		T(a_server_of_dns_that_fails),
 		T(heads_of_dns),
 		T(calls_that_move_several),
+		T(a_lost_event_is_of_one_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

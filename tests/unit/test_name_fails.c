@@ -22,14 +22,15 @@
 	"' AND v.name='first'"
 
 struct rare {
-	int status; /* of the answers of a rare name: one of 40 requests */
-	int from;   /* ms: those that fail arrive then */
-	int good;   /* the index of one that does not */
-	int slower; /* ms: all take longer since */
-	int ended;  /* protocol: errors without a request, which end connections; 0: none */
-	int idle;   /* connections with the last request, of the rare name, at 4 s */
-	bool again; /* but for another one at 7 s, which fails */
-	int each;   /* times that the rare name is asked on each of eleven connections; 0: on one */
+	int status;  /* of the answers of a rare name: one of 40 requests */
+	int from;    /* ms: those that fail arrive then */
+	int good;    /* the index of one that does not */
+	int slower;  /* ms: all take longer since */
+	int ended;   /* protocol: errors without a request, which end connections; 0: none */
+	int idle;    /* connections with the last request, of the rare name, at 4 s */
+	bool unseen; /* another connection has no request */
+	bool again;  /* but for another one at 7 s, which fails */
+	int each; /* times that the rare name is asked on each of eleven connections; 0: on one */
 };
 
 /* Its names are those of another protocol. */
@@ -77,6 +78,11 @@ static sqlite3 *rare(struct rare f)
 	if (f.ended)
 		as_protocol(&x, f.ended);
 	buf_printf(&x, &e, "@cpu 0\n");
+	if (f.idle)
+		ask(&x, 4, 100, MS, MS + 10000, MS + 20000);
+	for (conn = MORE_FIRST + f.idle; f.idle && conn < OTHER_PORT - f.unseen; conn++)
+		ask_more(&x, conn, 100, 100, 2 * MS + conn * 30000, 2 * MS + conn * 30000 + 10000,
+			 2 * MS + conn * 30000 + 20000);
 	for (t = 20 * MS; t < (SECONDS * 1000 - 100) * MS; t += 10 * MS, i++) {
 		bool is_rare = i % 40 == 5 && (!f.each || i / 40 < f.each * (MORE - 1)),
 		     late = t >= f.slower * MS;
@@ -200,6 +206,8 @@ static void who_may_hold_the_lock(void **state)
 	static const struct rare others[] = {
 		{ .status = 1205, .from = 5000, .good = -1, .idle = 2 },
 		{ .status = 1205, .from = 5000, .good = -1, .idle = 1, .again = true },
+		{ .status = 1205, .from = 5000, .good = -1, .idle = 1, .unseen = true },
+		{ .status = 1205, .from = 9000, .good = -1, .idle = 1 }, /* less than 1 s */
 		{ .status = 1213, .from = 5000, .good = -1, .idle = 1 },
 		{ .status = 1062, .from = 5000, .good = -1, .idle = 1 },
 	};

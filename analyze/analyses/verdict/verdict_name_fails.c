@@ -2,11 +2,13 @@
 /*
  * A name all of whose answers report errors, above the limit of all answers: of the whole
  * recording, or from the first that does to the end. Levels of errors per window show no such
- * change where most windows have no request of that name. HTTP 4xx are wrong requests. A command
- * that each connection sends once or twice, before others, is asked while it opens, by clients that
- * do without the answer.
+ * change where most windows have no request of that name. HTTP 4xx are wrong requests, as what DNS
+ * refuses. A command that each connection sends once or twice, before others, is asked while it
+ * opens, by clients that do without the answer.
  */
 #include "verdict_name_fails.h"
+
+#include "analyze/store/error_names.h"
 
 #define NAME_FAILED 5 /* fewer are no share */
 
@@ -65,19 +67,20 @@ int verdict_name_fails(struct analysis_ctx *c, const struct judged *j, const str
 	static const char sql[] =
 		"WITH s AS MATERIALIZED (SELECT id FROM service WHERE server=?1), x AS MATERIALIZED (SELECT name,"
 		" ts, ts + dur AS end, max(requests, 1) AS n, errors >= max(requests, 1) AS bad FROM request"
-		" WHERE service IN s AND name IN (SELECT name FROM request_error WHERE service IN s AND status<>0"
-		" AND NOT (protocol<=2 AND status BETWEEN 400 AND 499))), f AS MATERIALIZED (SELECT name, min(ts) AS"
-		" first FROM x WHERE bad GROUP BY name), y AS (SELECT x.name AS name, total(n) FILTER (WHERE bad)"
-		" AS failed, total(n) FILTER (WHERE ts >= first) AS of, total(n) FILTER (WHERE ts < first) AS"
-		" good, min(end) FILTER (WHERE bad) AS start, max(end) FILTER (WHERE bad) AS till FROM x JOIN f"
-		" USING(name) GROUP BY x.name), a AS MATERIALIZED (SELECT pid, fd, ts FROM fd WHERE NOT ?3 AND"
-		" role='accepted' AND pid IN (SELECT pid FROM service WHERE server=?1)), w AS MATERIALIZED (SELECT"
-		" name, bad, lead(opened) OVER (PARTITION BY pid, fd ORDER BY ts) AS next FROM (SELECT pid, fd, ts,"
-		" name, errors > 0 AS bad, 0 AS opened FROM request WHERE NOT ?3 AND service IN s UNION ALL SELECT"
-		" pid, fd, ts, NULL, 0, 1 FROM a)) SELECT name, failed, start, till FROM y WHERE failed=of AND failed"
-		" >= ?2 AND iif(?3, good >= ?2, good=0 AND (failed > 2 * (SELECT count(*) FROM a) OR 2 * (SELECT"
-		" count(*) FROM w WHERE w.name=y.name AND bad AND next=0) < failed)) ORDER BY failed DESC, name"
-		" LIMIT 1";
+		" WHERE service IN s AND name IN (SELECT name FROM request_error e WHERE service IN s AND"
+		" status<>0 AND NOT " WRONG_REQUEST(
+			"e") ")), f AS MATERIALIZED (SELECT name, min(ts) AS"
+			     " first FROM x WHERE bad GROUP BY name), y AS (SELECT x.name AS name, total(n) FILTER (WHERE bad)"
+			     " AS failed, total(n) FILTER (WHERE ts >= first) AS of, total(n) FILTER (WHERE ts < first) AS"
+			     " good, min(end) FILTER (WHERE bad) AS start, max(end) FILTER (WHERE bad) AS till FROM x JOIN f"
+			     " USING(name) GROUP BY x.name), a AS MATERIALIZED (SELECT pid, fd, ts FROM fd WHERE NOT ?3 AND"
+			     " role='accepted' AND pid IN (SELECT pid FROM service WHERE server=?1)), w AS MATERIALIZED (SELECT"
+			     " name, bad, lead(opened) OVER (PARTITION BY pid, fd ORDER BY ts) AS next FROM (SELECT pid, fd, ts,"
+			     " name, errors > 0 AS bad, 0 AS opened FROM request WHERE NOT ?3 AND service IN s UNION ALL SELECT"
+			     " pid, fd, ts, NULL, 0, 1 FROM a)) SELECT name, failed, start, till FROM y WHERE failed=of AND failed"
+			     " >= ?2 AND iif(?3, good >= ?2, good=0 AND (failed > 2 * (SELECT count(*) FROM a) OR 2 * (SELECT"
+			     " count(*) FROM w WHERE w.name=y.name AND bad AND next=0) < failed)) ORDER BY failed DESC, name"
+			     " LIMIT 1";
 	struct verdict_errors found = { 0 };
 	struct name_fails x = { j, since, &found };
 	int ret = db_each(c->db, e, take_name, &x, sql, "idi", j->about.id, (double)NAME_FAILED,

@@ -109,9 +109,9 @@ static int read_most(struct analysis_ctx *c, const struct judged *j, const struc
 		" " LEFT_ALONE "),"
 		" m AS (SELECT protocol, status, code, count(*) AS n FROM x GROUP BY 1, 2, 3 ORDER BY n DESC"
 		" LIMIT 1) SELECT coalesce((SELECT name FROM x WHERE name IS NOT NULL GROUP BY name HAVING"
-		" 2 * count(*) > (SELECT count(*) FROM x)), 0), " ERROR_CODE_OF
-		", protocol <= 2 AND status BETWEEN 400 AND 499, protocol, status, protocol IN (6, 7) AND NOT EXISTS"
-		" (SELECT 1 FROM x WHERE name IS NOT NULL OR status=0) FROM m e";
+		" 2 * count(*) > (SELECT count(*) FROM x)), 0), " ERROR_CODE_OF ", " WRONG_REQUEST(
+			"e") ", protocol, status, protocol IN (6, 7) AND NOT EXISTS"
+			     " (SELECT 1 FROM x WHERE name IS NOT NULL OR status=0) FROM m e";
 	sqlite3_stmt *q;
 	int ret = db_query(&q, c->db, e, sql, "iddddi", j->about.id, in->start, l->latency,
 			   l->factor, in->end, in->of_name ? in->name : 0);

@@ -44,6 +44,7 @@ struct datagrams {
 	u32 answered;	  /* thread of that send */
 	u64 unknown;	  /* receives of datagrams from peers that are not recorded */
 	u64 unknown_send; /* the last one to a peer that is not recorded; 0: none */
+	u64 lost;	  /* received, maybe of clients that wait: their events were lost */
 	bool dns;	  /* an answer had the id of its question */
 	bool off; /* calls move several datagrams, of peers that are not recorded: no requests */
 };

@@ -19,10 +19,14 @@ bool dns_is_question(u32 head)
 	return head && !(head & (ANSWER | OPCODE | NO_BITS | ONE_WAY));
 }
 
+bool dns_is_any_answer(u32 head)
+{
+	return head & ANSWER && !(head & (OPCODE | NO_BITS));
+}
+
 bool dns_is_answer(u32 question, u32 head)
 {
-	return dns_is_question(question) && !((question ^ head) & ID) && head & ANSWER &&
-	       !(head & (OPCODE | NO_BITS));
+	return dns_is_question(question) && !((question ^ head) & ID) && dns_is_any_answer(head);
 }
 
 const char *dns_error(u32 head)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 bool dns_is_question(u32 head);
+bool dns_is_any_answer(u32 head);
 /* Of this question, by its id. */
 bool dns_is_answer(u32 question, u32 head);
 /* The error that an answer reports; NULL: none. That there is no such name is none. */

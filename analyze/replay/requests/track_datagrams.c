@@ -84,6 +84,19 @@ u32 datagrams_known(const struct thread *t, const struct call_view *v)
 	return next->ts == v->ts && (one_each || next->n == v->ret) ? next->n : 0;
 }
 
+/* Sockets with requests of known peers. A receive from a Unix socket leaves the caller's address as
+ * it was. */
+static bool has_peers(const struct file *f)
+{
+	return f->role == ROLE_BOUND && f->socktype == LINUX_SOCK_DGRAM && !datagrams_unknown(f) &&
+	       (f->family == LINUX_AF_INET || f->family == LINUX_AF_INET6);
+}
+
+u32 datagrams_served(const struct thread *t, const struct file *f, const struct call_view *v)
+{
+	return has_peers(f) ? datagrams_known(t, v) : 0;
+}
+
 static void forget(struct replay *r, struct datagrams *d, struct datagram *one)
 {
 	const struct request *q = &one->request.request;
@@ -199,10 +212,15 @@ static int received(struct replay *r, struct thread *t, struct file *f, const st
  */
 static void not_asked(const struct file *f, struct datagram_peer *p)
 {
+	struct datagrams *d = f->datagrams;
 	bool chosen = p->port >= PORTS_OF_CLIENTS;
 
 	if (p->forgotten) {
 		p->forgotten--;
+		return;
+	}
+	if (p->since && d->lost) {
+		d->lost--;
 		return;
 	}
 	p->unasked += p->since || (p->before && !chosen);
@@ -211,14 +229,21 @@ static void not_asked(const struct file *f, struct datagram_peer *p)
 		    p->unasked > 1 + p->answers / ANSWERS_OF_ONE;
 }
 
+/* Where datagrams are of DNS: an answer whose question is not known, as from before the recording.
+ */
+static bool is_other_answer(const struct datagrams *d, const struct datagram_peer *p, u32 head)
+{
+	return d->dns && p->newest && dns_is_question(p->newest->head) && dns_is_any_answer(head);
+}
+
 /* The one with the id of an answer of DNS, else the newest. */
-static struct datagram *asked(const struct datagram_peer *p, u32 head)
+static struct datagram *asked(const struct datagrams *d, const struct datagram_peer *p, u32 head)
 {
 	struct datagram *one = head ? p->newest : NULL;
 
 	while (one && !dns_is_answer(one->head, head))
 		one = one->older;
-	return one ? one : p->newest;
+	return one || is_other_answer(d, p, head) ? one : p->newest;
 }
 
 /* The request that a send answers; NULL: none. */
@@ -226,10 +251,11 @@ static struct file *answered(struct replay *r, const struct file *f, struct data
 			     u32 head, u32 tid, u64 ts)
 {
 	struct datagrams *d = f->datagrams;
-	struct datagram *one = asked(p, head);
+	struct datagram *one = asked(d, p, head);
 
 	if (!one) {
-		not_asked(f, p);
+		if (!p->newest)
+			not_asked(f, p);
 		return NULL;
 	}
 	p->answers++;
@@ -244,6 +270,15 @@ static void forget_requests(struct replay *r, struct datagrams *d)
 {
 	while (d->first)
 		forget(r, d, d->first);
+}
+
+/* Of a call that moved several not all events were recorded: of this one no peer is known. */
+static void not_seen(struct replay *r, struct datagrams *d, const struct call_view *v, bool send)
+{
+	if (send)
+		forget_requests(r, d); /* which of them were answered is not known */
+	else
+		d->lost += (u64)v->ret;
 }
 
 /* NULL: there is none, and none could be made. */
@@ -268,20 +303,20 @@ int datagrams_request(struct replay *r, struct thread *t, struct file *f, const 
 	struct datagram_peer *peer;
 
 	*ret = f;
-	/* a receive from a Unix socket leaves the caller's address as it was */
-	if (f->role != ROLE_BOUND || f->socktype != LINUX_SOCK_DGRAM || (d && d->off) ||
-	    (f->family != LINUX_AF_INET && f->family != LINUX_AF_INET6) || (one_each && !n && !d))
+	if (!has_peers(f) || (one_each && !n && !d))
 		return 0;
 	d = datagrams_of(f, e);
 	if (!d)
 		return ERR_FAIL;
-	if (!one_each && !n) {
+	if (!one_each && !n && !loss_overlaps(r, v->ts, v->ts)) {
 		forget_requests(r, d);
 		d->off = true;
 		return 0;
 	}
 	*ret = NULL;
 	if (!n) {
+		if (!one_each)
+			not_seen(r, d, v, send);
 		if (send)
 			d->unknown_send = v->ts;
 		return 0;

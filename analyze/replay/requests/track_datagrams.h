@@ -9,6 +9,9 @@
 /* How many datagrams the call moved, all with their peers; 0: not known. */
 u32 datagrams_known(const struct thread *t, const struct call_view *v);
 
+/* Of how many datagrams a call on the server's socket f is about one by one; 0: of all it moved. */
+u32 datagrams_served(const struct thread *t, const struct file *f, const struct call_view *v);
+
 /*
  * What datagram i of the call on the server's socket f is about: a request, as a file of its own,
  * new where it is received, that of its id in DNS or else the newest of its client where it is

@@ -12,6 +12,7 @@
 #include "analyze/replay/text_ids.h"
 #include "error_codes.h"
 #include "exchange.h"
+#include "format/name_ids.h"
 #include "track_clients.h"
 #include "track_request_time.h"
 #include "track_segments.h"
@@ -21,8 +22,8 @@
 #include <string.h>
 
 #define NAMES_MAX   65536	    /* ids of names; those of statements follow */
-#define REPLICATION (NAMES_MAX - 1) /* the recorder has 4096 */
-#define DNS_QUERY   (NAMES_MAX - 2)
+#define REPLICATION (OWN_NAMES + 1) /* the recorder has 4096 */
+#define DNS_QUERY   OWN_NAMES
 #define STATS_MAX   20000 /* (service, name); further names count as none */
 #define PENDING_MAX 64	  /* heads whose receive has not come yet */
 #define FAILED_MAX  2048  /* errors of one record: of 4 bytes at least, in at most 4096 */

@@ -371,7 +371,7 @@ static int requests_on_syscall(struct replay *r, const struct record *rec, struc
 	if (send && asks_first(f))
 		f->role = ROLE_CONNECTED;
 	find_peer(t->process, f);
-	n = requests_serve(f) ? datagrams_known(t, v) : 0;
+	n = requests_serve(f) ? datagrams_served(t, f, v) : 0;
 	for (i = 0; i < n + !n && ret == 0; i++)
 		ret = moved(r, t, f, i, &u, bytes, e);
 	return ret;
