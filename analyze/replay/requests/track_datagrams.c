@@ -11,6 +11,7 @@
  */
 #include "track_datagrams.h"
 
+#include "peer_silence.h"
 #include "questions.h"
 
 #include "analyze/replay/io/datagrams.h"
@@ -32,9 +33,8 @@
 #define PEERS_MOST   65536 /* of all sockets */
 #define PEERS_OF_ONE 16384 /* with more of them, a socket forgets those that wait for nothing */
 
-#define ANSWERS_OF_ONE 16	/* answers among which one may seem to have no request */
-#define SILENCE_LEAST  50000000 /* ns: a shorter one is no row */
-#define CALL_MOST      32	/* datagrams of one call */
+#define ANSWERS_OF_ONE 16 /* answers among which one may seem to have no request */
+#define CALL_MOST      32 /* datagrams of one call */
 
 struct next_peer {
 	u16 family, port;
@@ -372,52 +372,6 @@ struct file *datagrams_open(const struct file *f, const struct file *last)
 	return one ? &one->request : NULL;
 }
 
-/*
- * Questions that had no answer until then; end 0: the recording ends. Not where the socket received
- * from a peer that is not recorded since: that may be the answer.
- */
-static int put_silence(struct replay *r, const struct process *p, s32 fd, const struct datagrams *d,
-		       const struct datagram_peer *peer, u64 end, struct err *e)
-{
-	u64 to = end ? end : r->end;
-	char text[ADDRESS_MAX];
-
-	if (!peer->asked || elapsed(peer->asked, to) < SILENCE_LEAST || peer->unknown != d->unknown)
-		return 0;
-	address_text(text, peer->family, peer->address, peer->port);
-	return row_put(r->db, peer_silence, e, .ts = replay_time(r, peer->from),
-		       .dur = (s64)(elapsed(peer->from, to) & INT64_MAX),
-		       .since = replay_time(r, peer->asked), .last = replay_time(r, peer->last),
-		       .pid = p->pid, .tid = peer->asker ? peer->asker : BULK_NULL, .fd = fd,
-		       .address = text, .questions = (s64)(peer->questions & INT64_MAX),
-		       .answered = peer->answered, .open = !end,
-		       .lossy = loss_overlaps(r, peer->asked, to));
-}
-
-/* One that never answers, as of a log, is one row; else what was asked when is kept. */
-static int asks_peer(struct replay *r, const struct thread *t, s32 fd, const struct datagrams *d,
-		     struct datagram_peer *peer, u64 ts, struct err *e)
-{
-	if (peer->unknown != d->unknown)
-		peer->asked = peer->questions = 0;
-	if (peer->asked && peer->answered && elapsed(peer->from, ts) >= SILENCE_LEAST) {
-		if (put_silence(r, t->process, fd, d, peer, ts, e) < 0)
-			return ERR_FAIL;
-		peer->questions = 0;
-	}
-	peer->unknown = d->unknown;
-	if (!peer->asked)
-		peer->asked = ts;
-	if (!peer->questions++) {
-		peer->from = ts;
-		peer->asker = t->tid;
-	}
-	if (peer->asker != t->tid)
-		peer->asker = 0;
-	peer->last = ts;
-	return 0;
-}
-
 static int asked_one(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
 		     const struct next_peer *next, bool send, struct err *e)
 {
@@ -429,13 +383,13 @@ static int asked_one(struct replay *r, struct thread *t, struct file *f, const s
 	if (!peer)
 		return 0;
 	if (!send) {
-		if (put_silence(r, t->process, (s32)v->arg[0], d, peer, v->ts, e) < 0)
+		if (peer_silence_put(r, t->process, (s32)v->arg[0], d, peer, v->ts, e) < 0)
 			return ERR_FAIL;
 		peer->asked = peer->questions = 0;
 		peer->answered = true;
 		return 0;
 	}
-	return asks_peer(r, t, (s32)v->arg[0], d, peer, v->ts, e);
+	return peer_silence_asks(r, t, (s32)v->arg[0], d, peer, v->ts, e);
 }
 
 int datagrams_asked(struct replay *r, struct thread *t, struct file *f, const struct call_view *v,
@@ -486,7 +440,7 @@ int datagrams_end(struct replay *r, const struct process *p, s32 fd, struct file
 	if (!closed && !peers)
 		ret = ERR_FAIL;
 	for (one = peers; one && one->value && ret == 0; one++) {
-		ret = put_silence(r, p, fd, d, one->value, 0, e);
+		ret = peer_silence_put(r, p, fd, d, one->value, 0, e);
 		if (ret == 0)
 			ret = question_ends(r, p, fd, f, one->value, 0, e);
 	}
