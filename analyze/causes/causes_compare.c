@@ -340,6 +340,7 @@ static void exclude(struct units *u, const struct comparison *c)
 	if (least <= 0 || n > SPANS_MOST * u->n ||
 	    (c->basis == BASIS_CHANGE && are_the_slow(u, c, least)))
 		return;
+	u->too_long = least;
 	for (b = 0; b < UNIT_BLOCKS; b++)
 		units_exclude(u, b, least);
 }

@@ -118,7 +118,7 @@ enum side sides_of(const struct samples *d, s64 ts, s64 dur)
 	const struct comparison *c = d->cmp;
 	int b = sides_block(d, ts);
 
-	if (d->u->n_excluded && d->u->shortest > 0 && dur >= d->u->shortest)
+	if (d->u->too_long > 0 && dur >= d->u->too_long)
 		return SIDE_NEITHER;
 	switch (c->basis) {
 	case BASIS_TAIL:
@@ -170,19 +170,15 @@ static int read_units(struct reading *r, struct err *e)
 {
 	static const char calls[] =
 		"SELECT ts, dur, tid, 0, 0 FROM call WHERE site=? AND run IS NOT NULL AND NOT lossy";
-	/* as units.c takes them: the last condition costs a pass over all waits */
 	static const char requests[] =
 		"SELECT ts - queued, dur + queued, tid, queued, pid FROM request WHERE split AND NOT"
-		" lossy AND NOT paced AND (NOT ?1 OR rowid NOT IN (SELECT request FROM request_wait"
-		" WHERE state=?2 UNION ALL SELECT request FROM request_queue WHERE state=?2))";
-	const struct units *u = r->d->u;
+		" lossy AND NOT paced";
 
-	switch (u->kind) {
+	switch (r->d->u->kind) {
 	case UNIT_CALL:
-		return db_each(r->d->db, e, take_unit, r, calls, "i", u->key);
+		return db_each(r->d->db, e, take_unit, r, calls, "i", r->d->u->key);
 	case UNIT_REQUEST:
-		return db_each(r->d->db, e, take_unit, r, requests, "ii", (s64)(u->excluded > 0),
-			       (s64)SPAN_unknown);
+		return db_each(r->d->db, e, take_unit, r, requests, "");
 	default:
 		take_windows(r);
 		return 0;

@@ -64,6 +64,7 @@ struct units {
 	int n_excluded;	     /* taken out by units_exclude */
 	struct unit longest; /* of these */
 	s64 shortest;	     /* of these, ns */
+	double too_long;     /* ns: none of this length counts, known or not; 0: all do */
 	s64 block;	     /* ns of one block */
 	struct unit_block blocks[UNIT_BLOCKS];
 };

@@ -171,7 +171,7 @@ static int on_answer(struct replay *r, struct thread *t, struct file *f, const s
 	request->last_send = v->ts;
 	request->tid = t->tid;
 	uses_note(request, u);
-	segments_sent(r, f, call_entry(v), request->sends == 1);
+	segments_sent(r, f, call_entry(v));
 	ret = request_time_send(r, t, f, v->ts, e);
 	services_latency(r, f, before, requests_queued(f) + elapsed(request->first_recv, v->ts));
 	return ret;

@@ -45,7 +45,6 @@ struct stream {
 	u32 seen;	/* the process had read up to here */
 	u64 seen_at;
 	u64 acked;	/* all that was written; 0: not since the last send */
-	bool unsure;	/* an ACK came while the last send ran, perhaps of one before it */
 	u64 released;	/* the end of what was written was held until then; 0: not since */
 	u64 opened;	/* the peer opened it; 0: before the recording, or not seen */
 	u64 first_read; /* the first receive returned */
@@ -290,8 +289,7 @@ static int segments_on_segment(struct replay *r, const struct record *rec, struc
 	if (ev->len)
 		arrived(r, s, ev->gap < 0 ? next : ev->pos, ev->pos + ev->len, rec->ts);
 	/* a mere ACK is recorded if it is of something new: one before was not of all */
-	if (!ev->unacked &&
-	    ((!s->acked && !s->unsure) || (!ev->len && !(ev->flags & ~SEGMENT_BACKLOG))))
+	if (!ev->unacked && (!s->acked || (!ev->len && !(ev->flags & ~SEGMENT_BACKLOG))))
 		s->acked = rec->ts;
 	if (ev->flags & SEGMENT_HELD)
 		s->released = rec->ts;
@@ -442,14 +440,13 @@ u64 segments_unread(struct replay *r, struct file *f)
 	return s->n ? s->pieces[s->first].ts : 0;
 }
 
-void segments_sent(struct replay *r, const struct file *f, u64 entry, bool first)
+void segments_sent(struct replay *r, const struct file *f, u64 entry)
 {
 	struct stream *s = f->conn ? idmap_get(&own(r)->of, f->conn) : NULL;
 
 	if (!s)
 		return;
-	s->unsure = !first && s->acked >= entry;
-	s->acked = s->unsure || s->acked < entry ? 0 : s->acked;
+	s->acked = s->acked < entry ? 0 : s->acked; /* on loopback it comes within the send */
 	s->released = 0;
 }
 

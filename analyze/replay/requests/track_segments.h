@@ -34,10 +34,9 @@ enum closing segments_closing(struct replay *r, const struct process *p, const s
 
 /*
  * A send that was entered then returned: the next acknowledgement of all that was written, or one
- * that came before it returned, is the one of its last byte. After other sends of the same answer
- * (not first) that may be of these: then only a mere ACK that comes later is known to be of all.
+ * that came before it returned, is the one of its last byte, unless a mere ACK comes later.
  */
-void segments_sent(struct replay *r, const struct file *f, u64 entry, bool first);
+void segments_sent(struct replay *r, const struct file *f, u64 entry);
 
 /* When the peer had acknowledged all that was written; 0: not seen since the last send; none: of
  * this socket segments are not recorded. */
