@@ -189,7 +189,7 @@ static sqlite3 *cut(struct cut f)
 			&x, &e,
 			"%ld 0 switch next=%d\n+100 %d exit pid=100\n+100 %d switch next=0 state=128\n",
 			t += 2000, i, i, i);
-	return analysed(changed(loaded_buf(&x), f.change), NULL);
+	return analysed(changed(loaded_buf(&x), f.change), "verdict");
 }
 
 #define LOST(group)                                                                                  \

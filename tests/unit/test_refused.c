@@ -43,7 +43,7 @@ static sqlite3 *unwritten(int percent, bool answered, int protocol)
 			   "%ld 100 syscall nr=close fd=20 dur=1 ret=0\n",
 			   t + 400000, t + 410000, t + 500000);
 	}
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 static void answers_that_cannot_be_written_are_errors(void **state)
@@ -105,7 +105,7 @@ static sqlite3 *aborted(long first, long second, long complete, long from)
 	struct buf x = { 0 };
 
 	put_aborted(&x, first, second, complete, from);
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 /* The same from 5 s on; of 90 answers of /report from then on, `bad` report an error. */
@@ -126,7 +126,7 @@ static sqlite3 *aborted_next_to(int bad)
 				   "%ld 102 answer conn=2 pos=0 len=20 status=500 protocol=1\n",
 				   t + 100000);
 	}
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 /*
@@ -168,7 +168,7 @@ static sqlite3 *gave_up(bool slow)
 			buf_printf(&x, &e, "%ld 100 syscall nr=write fd=%d dur=1 ret=10\n",
 				   t + ((slow ? 900 : 50) + k) * MS, 20 + k);
 	}
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 static void errors_next_to_clients_that_leave_are_said(void **state)
@@ -259,7 +259,7 @@ static sqlite3 *last_answers(bool all, bool written)
 	for (i = 1; i <= NAMES && all; i++)
 		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=%d dur=1 ret=0\n", t + i * 1000,
 			   4 + i);
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 static void clients_that_end_are_no_errors(void **state)
@@ -307,7 +307,7 @@ static sqlite3 *logins(int refused)
 				   t + 200000);
 		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=20 dur=1 ret=0\n", t + 900000);
 	}
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 static void refused_logins_are_errors(void **state)
@@ -360,7 +360,7 @@ static sqlite3 *given_up(int percent, long after, const char *name, int protocol
 		buf_printf(&x, &e, "%ld 100 syscall nr=close fd=20 dur=1 ret=0\n",
 			   t + after + 10000);
 	}
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 static void clients_that_give_up_are_not_hidden(void **state)
@@ -421,7 +421,7 @@ static sqlite3 *connects(int good, bool asks)
 			   "%ld 100 syscall nr=write fd=30 dur=1 ret=10\n"
 			   "%ld 100 syscall nr=read fd=30 dur=1 ret=10\n",
 			   1000 * MS, 1001 * MS);
-	return analysed(loaded_buf(&x), NULL);
+	return analysed(loaded_buf(&x), "verdict");
 }
 
 static void processes_that_cannot_connect(void **state)
