@@ -34,6 +34,22 @@ static inline void ask(struct buf *b, int name, int tid, long ts, long read, lon
 	ask_and(b, name, tid, tid, ts, read, end);
 }
 
+/* A request at t ms of a name that has a thread of its own; it takes so long, and a little. */
+static inline void ask_own(struct buf *b, int name, long t, long took)
+{
+	ask(b, name, 100 + name, t * 1000000L, t * 1000000L + 20000,
+	    t * 1000000L + took + t * 137 % 50000);
+}
+
+/* An answer of 20 bytes that reports an error. */
+static inline void error_of(struct buf *x, long ts, int conn, int status, int protocol)
+{
+	struct err e = { 0 };
+
+	buf_printf(x, &e, "%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=%d%s\n", ts, conn,
+		   status, protocol, status == 1 ? " code=\"25P03\"" : "");
+}
+
 static inline void begin_host(struct buf *b)
 {
 	static const char *const names[NAMES] = { "GET /a", "GET /report/:id", "GET /c", "KEYS" };

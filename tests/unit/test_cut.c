@@ -12,14 +12,6 @@
 #define VALUE(kind, what)   FINDING_VALUE(kind, what, "v.number")
 #define TEXT_OF(kind, what) FINDING_VALUE(kind, what, "v.text")
 
-static void error_of(struct buf *x, long ts, int conn, int status, int protocol)
-{
-	struct err e = { 0 };
-
-	buf_printf(x, &e, "%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=%d%s\n", ts, conn,
-		   status, protocol, status == 1 ? " code=\"25P03\"" : "");
-}
-
 /*
  * After 5 s each answer of a rare name has so many bytes, and its connection is closed, as one to
  * an upstream was within the request.

@@ -29,9 +29,7 @@ static sqlite3 *sized(int before, int since, int spread)
 			   t + 10000, pos, size);
 		buf_printf(&x, &e, "%ld 100 syscall nr=write fd=5 dur=1 ret=20\n", end);
 		if (t >= 5000 * MS)
-			buf_printf(&x, &e,
-				   "%ld 100 answer conn=1 pos=0 len=20 status=400 protocol=1\n",
-				   end);
+			error_of(&x, end, 1, 400, 1);
 		pos += size;
 	}
 	db = loaded_buf(&x);

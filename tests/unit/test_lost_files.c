@@ -30,9 +30,7 @@ static sqlite3 *opening(const char *paths, const char *opens)
 		end = t + 100000 + rand() % 9000;
 		ask(&x, 1 + i % 2, 100, t, t + 10000, end);
 		if (t >= 5000 * MS)
-			buf_printf(&x, &e,
-				   "%ld 100 answer conn=%d pos=0 len=20 status=403 protocol=1\n",
-				   end, 1 + i % 2);
+			error_of(&x, end, 1 + i % 2, 403, 1);
 	}
 	db = loaded_buf(&x);
 	snprintf(

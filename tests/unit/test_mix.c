@@ -8,12 +8,6 @@
 
 #define MS 1000000L
 
-/* A request at t ms of a name that has a thread of its own; it takes so long, and a little. */
-static void ask_own(struct buf *b, int name, long t, long took)
-{
-	ask(b, name, 100 + name, t * MS, t * MS + 20000, t * MS + took + t * 137 % 50000);
-}
-
 /* From 6 s on nearly all requests are of the name that always takes 20 ms. */
 static void a_change_of_mix_is_no_problem(void **state)
 {

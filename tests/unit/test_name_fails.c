@@ -41,14 +41,6 @@ static void as_protocol(struct buf *x, int protocol)
 		*(at += 9) = (char)('0' + protocol);
 }
 
-static void error_of(struct buf *x, long ts, int conn, int status, int protocol)
-{
-	struct err e = { 0 };
-
-	buf_printf(x, &e, "%ld 100 answer conn=%d pos=0 len=20 status=%d protocol=%d%s\n", ts, conn,
-		   status, protocol, status == 1 ? " code=\"25P03\"" : "");
-}
-
 /* A request of the rare name that fails, on another connection. */
 static void ask_once(struct buf *x, int conn, long t, long end, int status)
 {

@@ -11,12 +11,6 @@
 
 #define MS 1000000L
 
-/* A request at t ms of a name that has a thread of its own; it takes so long, and a little. */
-static void ask_own(struct buf *b, int name, long t, long took)
-{
-	ask(b, name, 100 + name, t * MS, t * MS + 20000, t * MS + took + t * 137 % 50000);
-}
-
 /* Each name has a thread and a request every 40 ms, of 2 ms; one takes 90 ms from 6 s on. */
 static void one_slow_name_is_named(void **state)
 {

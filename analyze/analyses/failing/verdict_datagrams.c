@@ -19,8 +19,9 @@
 
 #include <stdlib.h>
 
-/* SQL: services of server ?1. On the ports not all datagrams need an answer, as traps, and
- * questions to all that one may know; or more than one answers another, as in tunnels. */
+/* SQL: services of server ?1. On the ports not all datagrams need an answer: names asked of all
+ * that may know (NetBIOS, SSDP, mDNS, LLMNR), traps of SNMP, lines of syslog, CoAP, memcached; or
+ * they carry connections or tunnels (QUIC, IPsec, OpenVPN, WireGuard). */
 #define SERVICES                                                                                     \
 	"SELECT id FROM service WHERE server=?1 AND kind='udp' AND port NOT IN (137, 138, 162, 443," \
 	" 500, 514, 1194, 1900, 4500, 5353, 5355, 5683, 5684, 11211, 51820) AND port NOT IN (SELECT" \

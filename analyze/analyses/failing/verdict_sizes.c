@@ -3,9 +3,8 @@
  * Requests of one name that fail, all of them larger than any that does not: above a limit on their
  * size. Smaller ones may only not have been read to their end.
  */
+#include "surely.h"
 #include "verdict_failing.h"
-
-#define LEAST 5 /* of each: fewer differ by chance */
 
 static int put(struct analysis_ctx *c, const struct judged *j, s64 name, sqlite3_stmt *q,
 	       const struct limits *l, struct err *e)
@@ -20,7 +19,7 @@ static int put(struct analysis_ctx *c, const struct judged *j, s64 name, sqlite3
 	const struct finding f = { FINDING_failing_larger,  PROBLEM, OBSERVED,	j->about,
 				   "SELECT * FROM request", values,  j->finding };
 
-	if (bad < LEAST || good < LEAST || least < l->factor * most)
+	if (bad < FAILED_LEAST || good < FAILED_LEAST || least < l->factor * most)
 		return 0;
 	return finding_put(c->db, c->analysis->name, &f, NULL, e);
 }

@@ -98,20 +98,23 @@ static int put_first(struct analysis_ctx *c, const struct judged *j, s64 tid, s6
 	return ret < 0 ? ret : end < 0 ? end : got;
 }
 
-int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
+static int put_of_longest(struct analysis_ctx *c, const struct judged *j, s64 tid, const char *sql,
+			  put_fn *put_row, struct err *e)
 {
 	const struct judged_pause *p = judged_longest(j);
-	int ret = p ? put_first(c, j, tid, p->start, p->end, opened, put_signal, e) : 0;
+	int ret = p ? put_first(c, j, tid, p->start, p->end, sql, put_row, e) : 0;
 
 	return ret < 0 ? ret : 0;
 }
 
+int pause_signal_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
+{
+	return put_of_longest(c, j, tid, opened, put_signal, e);
+}
+
 int pause_stopped_put(struct analysis_ctx *c, const struct judged *j, s64 tid, struct err *e)
 {
-	const struct judged_pause *p = judged_longest(j);
-	int ret = p ? put_first(c, j, tid, p->start, p->end, stops, put_stopped, e) : 0;
-
-	return ret < 0 ? ret : 0;
+	return put_of_longest(c, j, tid, stops, put_stopped, e);
 }
 
 int pause_stopped_then(struct analysis_ctx *c, const struct judged *j, s64 tid, s64 from, s64 to,

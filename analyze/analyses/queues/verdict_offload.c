@@ -113,10 +113,11 @@ static int most_work(struct helpers *h, s64 *ret_name, struct err *e)
 	if (h->n_done)
 		qsort(h->done, h->n_done, sizeof(*h->done), by_end);
 	for (i = 0; i < h->n_done && ret == 0; i++) {
-		const struct done *x = &h->done[i], *before = i ? x - 1 : x;
-		s64 from =
-			before->tid == x->tid && i && before->at > x->from ? before->at : x->from;
+		const struct done *x = &h->done[i];
+		s64 from = x->from;
 
+		if (i && x[-1].tid == x->tid && x[-1].at > from)
+			from = x[-1].at;
 		ns = idmap_get(&names, (u64)x->name);
 		if (!ns)
 			ns = idmap_add(&names, (u64)x->name, sizeof(*ns), TASK_LIMIT, "names", e);

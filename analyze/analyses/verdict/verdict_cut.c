@@ -60,7 +60,7 @@ struct cut {
 	s64 duration;
 	struct fd_rows fds, upstreams;
 	struct idmap services, threads, ended;
-	struct idmap stopping;	/* processes that ended, or that listened and do not */
+	struct idmap deaf;	/* processes that listened and do not */
 	struct idmap names;	/* those that are readable: struct cut_name */
 	struct last_answer *of; /* by the index in fds */
 	double from;		/* the first early answer arrived then */
@@ -239,9 +239,10 @@ static void add_own(const struct cut *x, struct cut_name *n, struct last_answer 
 		    const struct fd_row *at)
 {
 	/* as it stops, it ends what others would still hold */
-	if (a->unclear || idmap_get(&x->stopping, (u64)at->pid) || (double)a->ts <= n->newest ||
-	    (double)a->ts < n->due || (double)a->asked < n->asked[0] ||
-	    (double)a->asked > n->asked[1]) {
+	bool stops = idmap_get(&x->ended, (u64)at->pid) || idmap_get(&x->deaf, (u64)at->pid);
+
+	if (a->unclear || stops || (double)a->ts <= n->newest || (double)a->ts < n->due ||
+	    (double)a->asked < n->asked[0] || (double)a->asked > n->asked[1]) {
 		n->own.others++;
 		return;
 	}
@@ -398,10 +399,9 @@ static int add_name(void *arg, sqlite3_stmt *q, struct err *e)
 
 static int read_tables(struct analysis_ctx *c, s64 server, struct cut *x, struct err *e)
 {
-	static const char stopping[] =
-		"WITH p AS MATERIALIZED (SELECT pid FROM service WHERE server=?1) SELECT pid, 1 FROM process WHERE end NOT NULL"
-		" AND pid IN (SELECT pid FROM p) UNION SELECT pid, 1 FROM fd WHERE role='listening' AND end NOT NULL AND pid IN"
-		" (SELECT pid FROM p)";
+	static const char deaf[] =
+		"SELECT DISTINCT pid, 1 FROM fd WHERE role='listening' AND end NOT NULL"
+		" AND pid IN (SELECT pid FROM service WHERE server=?1)";
 	int ret = db_each(c->db, e, db_idmap, &x->services,
 			  "SELECT id, 1 FROM service WHERE server=?1", "i", server);
 
@@ -417,7 +417,7 @@ static int read_tables(struct analysis_ctx *c, s64 server, struct cut *x, struct
 			      " (SELECT pid FROM service WHERE server=?1)",
 			      "i", server);
 	if (ret >= 0)
-		ret = db_each(c->db, e, db_idmap, &x->stopping, stopping, "i", server);
+		ret = db_each(c->db, e, db_idmap, &x->deaf, deaf, "i", server);
 	if (ret >= 0)
 		ret = db_each(c->db, e, add_name, x,
 			      "SELECT id FROM request_name WHERE readable(protocol)", "");
@@ -481,7 +481,7 @@ int verdict_cut(struct analysis_ctx *c, const struct judged *j, const struct lim
 	idmap_free(&x.services);
 	idmap_free(&x.threads);
 	idmap_free(&x.ended);
-	idmap_free(&x.stopping);
+	idmap_free(&x.deaf);
 	idmap_free_all(&x.names);
 	free(x.of);
 	loss_times_free(&x.losses);

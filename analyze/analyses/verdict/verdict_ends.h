@@ -44,9 +44,9 @@ static inline bool verdict_errors_named(const struct verdict_errors *m)
 
 /* Datagrams that the server read and did not answer, as it had others; n 0: no more than before. */
 struct verdict_datagrams {
-	double n, of, start,
-		end;   /* from the first of them on; end: at most that of the recording */
-	double before; /* that came before it */
+	double n, of;		  /* from the first of them on */
+	double start, end;	  /* of these; end: at most that of the recording */
+	double before;		  /* answers before it */
 	double asked[2], sent[2]; /* per second: questions, answers; before it, since */
 	double all;		  /* of the recording, if n */
 	bool first;		  /* they are the problem */

@@ -123,11 +123,12 @@ static int put_signal(struct analysis_ctx *c, const struct judged *j, double fro
 		" own AND sender_pid NOT IN own) SELECT ts, pid, sender, (SELECT count(*) FROM g) FROM g WHERE ts"
 		" BETWEEN ?2 AND ?3 ORDER BY ts LIMIT 1";
 	sqlite3_stmt *q;
-	int ret = j->kind == VERDICT_pauses
-			  ? 0
-			  : db_query(&q, c->db, e, sql, "idd", j->about.id, from, to);
+	int ret;
 
-	if (ret < 0 || j->kind == VERDICT_pauses)
+	if (j->kind == VERDICT_pauses)
+		return 0;
+	ret = db_query(&q, c->db, e, sql, "idd", j->about.id, from, to);
+	if (ret < 0)
 		return ret;
 	ret = db_step(q, e);
 	if (ret > 0 &&
